@@ -15,7 +15,6 @@ from calipers.ledger import open_ledger
 from calipers.types import GroupResult
 from command_line import Calipers, mismatches
 from groups import FOUR, group_of
-from servers.faulty_server import FaultyServer, error
 
 
 @pytest.fixture
@@ -60,14 +59,6 @@ def test_misspelt_keys_of_groups_and_trajectories_are_pointed_out(folder: Path, 
     (folder / "g.jsonl").write_text(json.dumps(row) + "\n")
     done = calipers("score", "g.jsonl", "-o", "p.jsonl")
     assert "did you mean 'messages' by 'message'?" in done.err
-
-
-def test_a_judge_that_refuses_everything_leaves_no_ledger(folder: Path, calipers: Calipers, faulty: FaultyServer):
-    faulty.script(error(404, "no such model"))
-    at = ("--judge", "vllm/judge", "--base-url", faulty.url)
-    done = calipers("score", "g.jsonl", "-o", "o.jsonl", *at)
-    assert done.code == 2
-    assert not (folder / "o.jsonl.ledger.db").exists()
 
 
 def _write_two(path: Path, first: GroupResult, resource: ModuleType) -> None:

@@ -97,7 +97,7 @@ def test_other_files_are_refused_with_the_remedy(tmp_path: Path):
 
 
 def test_a_locked_ledger_is_named_as_locked(ledger: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("calipers.ledger.reading._PATIENCE", 0.05)
+    monkeypatch.setattr("calipers.ledger.sqlite._READER_SECONDS", 0.05)
     with closing(sqlite3.connect(ledger, isolation_level=None)) as connection:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         connection.execute("BEGIN EXCLUSIVE")

@@ -130,7 +130,7 @@ async def test_a_model_that_takes_no_images_says_so_in_one_call_and_judges_on(
         ({"api_key": "a\nb"}, "characters that HTTP does not take"),
         ({"concurrency": 0}, "concurrency"),
         ({"timeout": 0}, "timeout"),
-        ({"ledger": object()}, "an open ledger, a Run or a Store"),
+        ({"ledger": object()}, "an open ledger or a Store"),
     ],
 )
 def test_settings_that_cannot_work_are_said_when_the_judge_is_made(settings: dict[str, Any], words: str) -> None:

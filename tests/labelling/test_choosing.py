@@ -61,7 +61,7 @@ def test_the_share_of_error_in_the_spread_is_the_doubt(tmp_path: Path):
     assert "failed" not in found
 
 
-def test_a_panels_disputes_and_disagreement_are_found_in_a_ledger(tmp_path: Path):
+def test_a_panels_disputes_are_found_in_a_ledger(tmp_path: Path):
     quality = {"right": 0.9, "close": 0.6, "far": 0.3, "silent": 0.1}
     other = {"right": 0.6, "close": 0.9, "far": 0.3, "silent": 0.1}
     groups = [group_of(FOUR, group_id=f"same{n}") for n in range(3)]
@@ -75,9 +75,7 @@ def test_a_panels_disputes_and_disagreement_are_found_in_a_ledger(tmp_path: Path
     with open_sources([str(two)], on_error=fail) as sources:
         found = contests(sources)["disputed"]
     assert found.flags == 1
-    assert found.doubt > 0.05
     assert {one.flags for one in agreed.values()} == {0}
-    assert max(one.doubt for one in agreed.values()) < found.doubt
 
 
 def test_a_judge_that_the_order_turns_round_is_found(tmp_path: Path):

@@ -12,7 +12,7 @@ import pytest
 import calipers
 from asking import request
 from calipers.config.settings import Settings
-from calipers.errors import ConfigError, LedgerError, PermanentError
+from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Recorder, Replayer, Run, open_ledger, read_ledger
@@ -215,39 +215,6 @@ async def test_a_cancelled_question_can_be_asked_again(location: str) -> None:
         first.cancel()
         assert (await recorder.answer(1, question("one"), judge)).text == "late"
         assert first.cancelled()
-
-
-async def test_processes_that_share_a_run_number_its_groups_together(location: str) -> None:
-    with open_ledger(location) as one, open_ledger(location) as two:
-        begun = Run(one, SETTINGS, version="0", shared=True)
-        stores = [Recorder(begun), Recorder(Run.join(two, begun.id)), Recorder(begun)]
-        numbers = [await stores[at % 3].begin() for at in range(30)]
-    assert numbers == list(range(30))
-
-
-async def test_judges_that_share_a_run_record_one_run_and_its_replay_is_all_of_it(location: str) -> None:
-    first = Judge(SimulatedJudge(QUALITY, Noise(0.1)), ledger=location)
-    number = first.share_run()
-    with open_ledger(location) as ledger:
-        second = Judge(SimulatedJudge(QUALITY, Noise(0.1)), ledger=Run.join(ledger, number))
-        lines = [
-            json.dumps((await (first, second)[at % 2].score_group(group)).to_dict()) for at, group in enumerate(GROUPS)
-        ]
-        with pytest.raises(ConfigError, match="was begun with other options"):
-            await Judge(SimulatedJudge(QUALITY), ledger=Run.join(ledger, number), orders=2).score_group(GROUPS[0])
-    first.close()
-    assert await replay(location, number) == lines
-    with read_ledger(location) as reader:
-        assert reader.rows("SELECT count(*) FROM runs") == [(1,)]
-
-
-def test_a_run_that_is_not_shared_cannot_be_joined(location: str) -> None:
-    with open_ledger(location) as ledger:
-        run = Run(ledger, SETTINGS, version="0")
-        with pytest.raises(LedgerError, match="is not shared"):
-            Run.join(ledger, run.id)
-        with pytest.raises(LedgerError, match="has no run 7"):
-            Run.join(ledger, 7)
 
 
 async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str) -> None:

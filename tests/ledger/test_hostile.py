@@ -83,6 +83,41 @@ def test_values_of_another_kind_are_named_as_damage(statement: str, tmp_path: Pa
     assert isinstance(replayed, LedgerError) == ("source" in statement)
 
 
+def test_names_in_a_ledger_lead_no_command_out_of_the_files_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    path, escaping = folder / "l.db", "../../.env"
+    asyncio.run(scored(Counting(), path))
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in (
+            "UPDATE groups SET group_id = :name, source = json_set(source, '$.group_id', :name)",
+            "UPDATE groups SET result = json_set(result, '$.group_id', :name)",
+            "UPDATE runs SET settings = json_set(settings, '$.judges[0].judge', :name, '$.judges[0].model', :name)",
+            "UPDATE answers SET model = :name",
+        ):
+            connection.execute(statement, {"name": escaping})
+        connection.commit()
+    for command in (
+        ["ledger", "export", "l.db", "-o", "out.parquet"],
+        ["replay", "l.db", "-o", "out.jsonl"],
+        ["report", "l.db", "-o", "out.html"],
+        ["ledger", "list", "l.db"],
+        ["ledger", "verify", "l.db"],
+        ["show", "l.db", escaping],
+    ):
+        found = CliRunner().invoke(app, command)
+        assert isinstance(found.exception, CalipersError | SystemExit | None), command
+    written = {str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*") if one.is_file()}
+    assert {name for name in written if not name.startswith("a/b/l.db")} <= {
+        "a/b/out.parquet", "a/b/out.jsonl", "a/b/out.html",
+    }  # fmt: skip
+    assert {"a/b/out.parquet", "a/b/out.html"} <= written
+
+
 async def test_a_ledger_that_another_process_locks_does_not_stop_the_event_loop(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l.db") as ledger, closing(sqlite3.connect(tmp_path / "l.db")) as other:
         other.execute("BEGIN IMMEDIATE")

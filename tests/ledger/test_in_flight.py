@@ -111,20 +111,6 @@ async def test_a_ledger_that_cannot_be_written_gives_its_places_back(tmp_path: P
     judge.close()
 
 
-async def test_who_is_cancelled_while_an_answer_is_written_down_leaves_it_written(tmp_path: Path):
-    with_rows = Ledger(tmp_path / "l.db")
-    with_rows.put("INSERT INTO learned VALUES (?, ?, ?)", ("here", "m", "{}"))
-    waiting = asyncio.create_task(with_rows.commit())
-    await asyncio.sleep(0)
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    other = sqlite3.connect(tmp_path / "l.db")
-    assert other.execute("SELECT count(*) FROM learned").fetchone() == (1,)
-    other.close()
-    with_rows.close()
-
-
 class Numbered(FullBackend):
     """Each answer is another one; cancels whom it is told to, once its answer is on its way to the ledger."""
 

@@ -25,7 +25,7 @@ from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Recorder, Run, open_ledger, read_ledger
 from calipers.ledger.database import FORMAT, LEARNED
-from calipers.ledger.postgres.address import Address
+from calipers.ledger.opening import Address
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest
 from groups import FOUR, QUALITY, group_of
@@ -159,8 +159,6 @@ async def test_who_asks_what_another_process_is_asking_gets_its_answer(
     judge.go.set()
     assert {(await one).text for one in asked} == {"answer 1"}
     assert judge.calls == 1
-    await asyncio.gather(two[0].commit(), two[1].commit())
-    assert two[1].rows("SELECT count(*) FROM claims") == [(0,)]
 
 
 async def test_a_question_whose_asker_fails_or_is_cancelled_goes_to_who_waits(
@@ -177,10 +175,6 @@ async def test_a_question_whose_asker_fails_or_is_cancelled_goes_to_who_waits(
     asker.cancel()
     judge.go.set()
     assert (await waiter).text == "answer 3"
-    two[1].release("")
-    await two[1].commit()
-    await two[0].commit()
-    assert len(two[0].rows("SELECT key FROM claims")) <= 1
 
 
 async def test_two_loops_of_one_process_share_a_claim(postgres_url: str) -> None:
@@ -190,25 +184,22 @@ async def test_two_loops_of_one_process_share_a_claim(postgres_url: str) -> None
         await asyncio.sleep(0.25)
         assert not second.done()
         ledger.release("k")
-        await ledger.commit()
-        assert (first, await second) == ("ours", "ours")
-        assert not ledger.shared
+        assert (first, await second) == (True, True)
 
 
-async def test_a_claim_that_was_granted_while_the_connection_was_lost_is_free_again(
+async def test_a_restart_of_the_server_keeps_the_claims_of_the_living(
     postgres: PostgresServer, postgres_url: str
 ) -> None:
-    """The server had recorded it, and its answer never came."""
-    with PostgresLedger(postgres_url) as ledger:
-        await ledger.claim("held")
-        worker = ledger._claims.worker
-        ledger.put("INSERT INTO claims (key, worker) VALUES (?, ?)", ("unheard", worker))
-        await ledger.commit()
+    with PostgresLedger(postgres_url) as one, PostgresLedger(postgres_url) as other:
+        await one.claim("held")
         postgres.stop(signal.SIGINT)
         postgres.start()
-        assert await asyncio.wait_for(ledger.claim("unheard"), 10) == "ours"
-        assert set(ledger.rows("SELECT key, worker FROM claims")) == {("held", worker), ("unheard", worker)}
-        assert ledger.shared
+        assert await asyncio.wait_for(one.claim("new"), 10)  # the claims come back with the connection
+        waits = asyncio.create_task(other.claim("held"))
+        await asyncio.sleep(0.3)
+        assert not waits.done()
+        one.release("held")
+        assert await asyncio.wait_for(waits, 10)
 
 
 async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, PostgresLedger]) -> None:
@@ -220,14 +211,12 @@ async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, Post
         await asyncio.wait([claiming])
         if not claiming.cancelled():
             one.release(f"k{number}")
-    await one.commit()
     claims = await asyncio.wait_for(asyncio.gather(*(other.claim(f"k{number}") for number in range(30))), 10)
-    assert set(claims) == {"ours"}
+    assert set(claims) == {True}
 
 
-def worker(location: str, account: Path, groups: int, seconds: float, run: int | None = None) -> subprocess.Popen[str]:
+def worker(location: str, account: Path, groups: int, seconds: float) -> subprocess.Popen[str]:
     command = [sys.executable, str(WORKER), location, str(account), str(groups), str(seconds)]
-    command += [] if run is None else [str(run)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -243,15 +232,11 @@ def results(done: str) -> dict[str, list[object]]:
     return {line[0]: line[1:] for text in done.splitlines() for line in [json.loads(text)]}
 
 
-def test_two_processes_that_share_a_run_pay_once_and_one_that_is_killed_loses_only_what_was_in_flight(
+def test_two_processes_pay_once_and_one_that_is_killed_loses_only_what_was_in_flight(
     postgres_url: str, tmp_path: Path
 ) -> None:
     account, groups = tmp_path / "paid", 80
-    with open_ledger(postgres_url) as ledger:
-        from servers.shared_worker import Paid  # noqa: PLC0415 - beside the tests
-
-        number = Judge(Paid(account, 0), ledger=ledger, concurrency=8).share_run()
-    one, two = worker(postgres_url, account, groups, 0.03, number), worker(postgres_url, account, groups, 0.03, number)
+    one, two = worker(postgres_url, account, groups, 0.03), worker(postgres_url, account, groups, 0.03)
     while calls(account)[1].total() < 30:
         time.sleep(0.02)
     two.kill()
@@ -266,7 +251,7 @@ def test_two_processes_that_share_a_run_pay_once_and_one_that_is_killed_loses_on
     assert set(answered) == set(found)
     with read_ledger(postgres_url) as reader:
         assert reader.rows("SELECT count(*) FROM answers") == [(groups,)]
-        assert reader.rows("SELECT count(*) FROM runs") == [(1,)]
+        assert reader.rows("SELECT count(*) FROM runs") == [(2,)]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
@@ -304,7 +289,7 @@ async def test_a_server_that_stays_away_ends_the_run_and_nothing_unrecorded_is_u
     try:
         judge.go.set()
         began = time.monotonic()
-        with pytest.raises(LedgerError, match=r"cannot be written .*nothing\s+recorded is lost"):
+        with pytest.raises(LedgerError, match=r"cannot be written .*nothing is lost"):
             await asked
         with pytest.raises(LedgerError):
             await recorder.answer(0, replace(request(), max_tokens=9), judge)

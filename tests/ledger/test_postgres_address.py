@@ -8,7 +8,7 @@ import pytest
 
 from calipers.errors import LedgerError
 from calipers.ledger import open_ledger, read_ledger
-from calipers.ledger.postgres.address import Address
+from calipers.ledger.opening import Address
 
 
 def test_an_address_is_named_without_its_secrets() -> None:

@@ -2,14 +2,11 @@
 
 import ast
 import asyncio
-import contextlib
 import gc
-import json
 import re
 import sqlite3
 import threading
 import tracemalloc
-import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,66 +16,20 @@ import pytest
 
 import calipers
 import zstd_codec as zstd
-from calipers.cli import app
-from calipers.config.settings import Settings
-from calipers.errors import CalipersError, LedgerError
-from calipers.judging.judge import Judge
-from calipers.ledger import Ledger, Replayer
-from calipers.testing import SimulatedJudge
-from groups import FOUR, QUALITY, group_of
+from calipers.errors import LedgerError
+from calipers.ledger import Ledger
 
 INSERT = "INSERT INTO learned VALUES (?, ?, ?)"
 
 
-async def test_many_writers_share_a_commit_and_find_their_rows(tmp_path: Path):
-    ledger = Ledger(tmp_path / "l.db")
-
-    async def write(number: int) -> None:
-        ledger.put(INSERT, ("e", str(number), "{}"))
-        await ledger.commit()
-
-    await asyncio.gather(*(write(number) for number in range(200)))
-    other = sqlite3.connect(tmp_path / "l.db")
-    assert other.execute("SELECT count(*) FROM learned").fetchone() == (200,)
-    other.close()
-    ledger.check()
-    ledger.close()
-
-
-async def test_what_is_queued_is_written_when_the_ledger_closes(tmp_path: Path):
-    ledger = Ledger(f"sqlite:///{tmp_path / 'l.db'}")
-    ledger.put(INSERT, ("e", "m", "{}"))
-    ledger.close()
-    again = Ledger(tmp_path / "l.db", create=False)
-    assert again.rows("SELECT model FROM learned") == [("m",)]
-    again.close()
-
-
-async def test_two_processes_may_write_to_one_ledger(tmp_path: Path):
-    one, two = Ledger(tmp_path / "l.db"), Ledger(tmp_path / "l.db")
-    for number, ledger in enumerate((one, two, one, two)):
-        ledger.put(INSERT, ("e", str(number), "{}"))
-        await ledger.commit()
-    assert len(two.rows("SELECT * FROM learned")) == 4
-    one.close()
-    two.close()
-
-
 def test_a_ledger_that_another_process_is_creating_is_waited_for(tmp_path: Path):
-    """SQLite refuses the switch to the write-ahead log at once while another creates the file: it waits in vain
-    there.
-    """
-    other = sqlite3.connect(tmp_path / "l.db", isolation_level=None)
+    """SQLite refuses the switch to the write-ahead log at once while another creates the file."""
+    other = sqlite3.connect(tmp_path / "l.db", isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
-    waits: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        if len(waits) == 3:
-            other.execute("ROLLBACK")
-
-    ledger = Ledger(tmp_path / "l.db", sleep=sleep)
-    assert len(waits) == 3
+    ends = threading.Timer(0.2, other.execute, ("ROLLBACK",))
+    ends.start()
+    ledger = Ledger(tmp_path / "l.db")
+    assert not ends.is_alive()
     assert ledger.rows("PRAGMA journal_mode") == [("wal",)]
     assert ledger.rows("SELECT * FROM learned") == []
     ledger.close()
@@ -97,7 +48,7 @@ def test_many_create_one_ledger_in_the_same_moment(tmp_path: Path):
             ledger.close()
 
     with ThreadPoolExecutor(8) as pool:
-        for number in range(50):
+        for number in range(10):
             path, together = tmp_path / f"{number}.db", threading.Barrier(8)
             creating = [pool.submit(create, path, together) for _ in range(8)]
             assert [one.result() for one in creating] == [[(0,)]] * 8
@@ -112,50 +63,22 @@ def _peak(work: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("compress", [zlib.compress, zstd.compress], ids=["zlib", "zstd"])
-@pytest.mark.parametrize(
-    "bomb",
-    [b'"' + b"x" * 2**28 + b'"', b"[" + b"[],[]," * 2_700_000 + b"[]]", b"[" + b"1.5," * 4_000_000 + b"0]"],
-    ids=["one long text", "millions of lists", "millions of numbers"],
-)
-def test_what_grows_to_hundreds_of_times_its_size_is_told_and_not_unpacked(
-    tmp_path: Path, bomb: bytes, compress: Callable[[bytes], bytes]
-):
+@pytest.mark.slow
+def test_what_grows_to_hundreds_of_times_its_size_is_told_and_not_unpacked(tmp_path: Path):
     """A ledger may come from anybody."""
-    packed = compress(bomb)
     ledger = Ledger(tmp_path / "l.db")
+    for bomb in (
+        b'"' + b"x" * 2**28 + b'"',
+        b"[" + b"[],[]," * 2_700_000 + b"[]]",
+        b"[" + b"1.5," * 4_000_000 + b"0]",
+    ):
+        packed = zstd.compress(bomb)
 
-    def unpack() -> None:
-        with pytest.raises(LedgerError, match="damaged and cannot be read"):
-            ledger.decoded(packed, list)
+        def unpack(packed: bytes = packed) -> None:
+            with pytest.raises(LedgerError, match="damaged and cannot be read"):
+                ledger.decoded(packed, list)
 
-    assert _peak(unpack) < 60 * 2**20
-    ledger.close()
-
-
-async def test_a_group_that_says_one_word_a_million_times_is_kept_and_replayed(tmp_path: Path):
-    """What compresses like a bomb is kept as it is: what a ledger wrote, it reads."""
-    group = group_of({"right": "again and " * 2_000_000, "far": "7"})
-    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db")
-    result = await judge.score_group(group)
-    judge.close()
-    ledger = Ledger(tmp_path / "l.db", create=False)
-    store = Replayer(ledger)
-    (recorded,) = store.groups()
-    assert recorded["trajectories"][0]["messages"][0]["content"] == "again and " * 2_000_000
-    again = Judge.replaying(Settings.of(store.recorded.settings), store)
-    assert (await again.score_group(recorded)).to_dict() == result.to_dict()
-    ledger.close()
-
-
-async def test_a_write_that_fails_reaches_who_waits_for_it_and_loses_nothing_else(tmp_path: Path):
-    ledger = Ledger(tmp_path / "l.db")
-    ledger.put("INSERT INTO nonsense VALUES (1)", ())
-    with pytest.raises(LedgerError, match="cannot be written"):
-        await ledger.commit()
-    ledger.put(INSERT, ("e", "m", "{}"))
-    await ledger.commit()
-    assert len(ledger.rows("SELECT * FROM learned")) == 1
+        assert _peak(unpack) < 60 * 2**20
     ledger.close()
 
 
@@ -174,12 +97,6 @@ def test_a_file_that_is_no_ledger_is_one_clear_sentence(tmp_path: Path, make: Ca
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_ledger_says_who_writes_one(tmp_path: Path):
-    with pytest.raises(LedgerError, match="no such ledger"):
-        Ledger(tmp_path / "none.db", create=False)
-    assert not (tmp_path / "none.db").exists()
-
-
 def test_a_missing_folder_is_named(tmp_path: Path):
     with pytest.raises(LedgerError, match="folder exists"):
         Ledger(tmp_path / "none" / "l.db")
@@ -188,14 +105,6 @@ def test_a_missing_folder_is_named(tmp_path: Path):
 def test_other_databases_are_refused_by_name():
     with pytest.raises(LedgerError, match="SQLite only"):
         Ledger("postgres://host/db")
-
-
-def test_a_ledger_of_another_format_is_not_touched(tmp_path: Path):
-    connection = sqlite3.connect(tmp_path / "l.db")
-    connection.execute("PRAGMA user_version=99")
-    connection.close()
-    with pytest.raises(LedgerError, match="format 99"):
-        Ledger(tmp_path / "l.db")
 
 
 def test_a_damaged_ledger_is_found_by_check(tmp_path: Path):
@@ -240,22 +149,6 @@ async def test_a_second_writer_is_noticed(tmp_path: Path):
     two.close()
 
 
-@pytest.mark.parametrize("rot", ["UPDATE runs SET settings = '{[!'", "UPDATE runs SET learned = '{[!'"])
-async def test_a_file_that_rotted_where_sqlite_cannot_see_it_is_named_with_the_remedy(tmp_path: Path, rot: str):
-    path = tmp_path / "l.db"
-    judge = Judge(SimulatedJudge(QUALITY), ledger=path)
-    await judge.score_group(group_of(FOUR))
-    judge.close()
-    other = sqlite3.connect(path)
-    other.execute(rot)
-    other.commit()
-    other.close()
-    ledger = Ledger(path)
-    with pytest.raises(LedgerError, match=r"l\.db.*Move it aside"):
-        Replayer(ledger)
-    ledger.close()
-
-
 async def test_text_that_is_no_text_any_more_is_not_shown(tmp_path: Path):
     ledger = Ledger(tmp_path / "l.db")
     ledger.put("INSERT INTO learned VALUES (?, ?, CAST(? AS TEXT))", ("e", "m", b"a secret \xff thing"))
@@ -278,30 +171,6 @@ def test_what_is_compressed_rots_likewise(tmp_path: Path):
     with pytest.raises(LedgerError, match="is damaged"):
         ledger.decoded("3", list)
     ledger.close()
-
-
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [
-        ("answers", "text"), ("answers", "reasoning"), ("answers", "finish_reason"), ("answers", "input_tokens"),
-        ("answers", "output_tokens"), ("answers", "cached_tokens"), ("answers", "cost_usd"), ("answers", "latency"),
-        ("runs", "settings"), ("groups", "position"), ("groups", "source"),
-    ],
-)  # fmt: skip
-def test_contents_that_were_changed_by_hand_are_told_and_no_traceback(tmp_path: Path, table: str, column: str) -> None:
-    """SQLite keeps anything in any column."""
-    path = tmp_path / "runs.db"
-    groups = tmp_path / "groups.jsonl"
-    groups.write_text(json.dumps(group_of(FOUR).to_dict()) + "\n", encoding="utf-8")
-    score = ["score", str(groups), "-o", str(tmp_path / "out.jsonl"), "--ledger", str(path), "--judge", "embedded"]
-    assert app.main(score, standalone_mode=False) == 0
-    for value in (b"\xff\xfe", "[" * 100_000, "[]", "{}", "null", '{"judges": [1]}', '{"judges": 1}', 1e308):
-        with sqlite3.connect(path) as connection:
-            connection.execute(f"UPDATE {table} SET {column} = ?", (value,))  # noqa: S608 - names of this test's own
-        connection.close()
-        for command in (["replay", str(path), "-o", str(tmp_path / "out.jsonl")], score):
-            with contextlib.suppress(CalipersError):
-                app.main(command, standalone_mode=False)
 
 
 def test_no_statement_numbers_its_values_which_python_3_14_refuses() -> None:

@@ -47,8 +47,3 @@ def test_without_opentelemetry_one_sentence_says_what_to_install():
         pytest.skip("OpenTelemetry is installed")
     with pytest.raises(ConfigError, match=r"pip install 'calipers\[otel\]'"):
         Spans()
-
-
-def test_with_opentelemetry_its_own_tracer_takes_the_spans():
-    pytest.importorskip("opentelemetry", reason="OpenTelemetry is not installed: pip install 'calipers[otel]'")
-    assert hasattr(Spans()._tracer, "start_span")

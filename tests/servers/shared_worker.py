@@ -1,6 +1,6 @@
 """A process that scores groups into a shared ledger, and writes each call that it pays for into a file.
 
-``python shared_worker.py LOCATION PAID GROUPS SECONDS [RUN]``: GROUPS groups, whose judge takes SECONDS; RUN is joined.
+``python shared_worker.py LOCATION PAID GROUPS SECONDS``: GROUPS groups, whose judge takes SECONDS.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import calipers
 from calipers.interfaces import FullBackend
-from calipers.ledger import Run, open_ledger
+from calipers.ledger import open_ledger
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest
 
@@ -42,15 +42,14 @@ class Paid(FullBackend):
         return await self._judge.complete(request)
 
 
-async def score(location: str, account: Path, groups: int, seconds: float, run: int | None) -> None:
+async def score(location: str, account: Path, groups: int, seconds: float) -> None:
     with open_ledger(location) as ledger:
-        joined = ledger if run is None else Run.join(ledger, run)
-        async with calipers.Judge(Paid(account, seconds), ledger=joined, concurrency=8) as judge:
+        async with calipers.Judge(Paid(account, seconds), ledger=ledger, concurrency=8) as judge:
             given = (group_of(FOUR, group_id=f"g{number}", question=f"{number} + 1?") for number in range(groups))
             async for result in judge.score_groups(given):
                 print(json.dumps([result.group_id, result.status, result.rewards]), flush=True)  # noqa: T201 - its answer
 
 
 if __name__ == "__main__":
-    location, account, groups, seconds, *more = sys.argv[1:]
-    asyncio.run(score(location, Path(account), int(groups), float(seconds), int(more[0]) if more else None))
+    location, account, groups, seconds = sys.argv[1:]
+    asyncio.run(score(location, Path(account), int(groups), float(seconds)))

@@ -38,7 +38,6 @@ from calipers.config.flag_values import read_rubric_file
 from calipers.config.flat_names import judge_arguments
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
-from calipers.ledger.opening import no_unused_ledger
 from calipers.rubric import Rubric
 from calipers.rubric.unused_standards import UNUSED
 from calipers.types import TrajectoryGroup
@@ -242,7 +241,7 @@ def _query_judges(path: str, groups: Sequence[TrajectoryGroup], options: Mapping
     with tells_if_interrupted(text):
         for query in queries:
             total = len(judgeable_groups(groups, rubric=query.rubric))
-            with no_unused_ledger(ledger), Report(Terminal(stderr=True), total=total, title=query.title) as progress:
+            with Report(Terminal(stderr=True), total=total, title=query.title) as progress:
                 asked = collect_judgments(
                     groups,
                     query.judge,

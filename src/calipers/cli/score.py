@@ -27,7 +27,6 @@ from calipers.judging.describe import describe_result
 from calipers.judging.hybrid import Hybrid
 from calipers.judging.judge import Judge
 from calipers.ledger import Replayer, open_ledger
-from calipers.ledger.opening import no_unused_ledger
 from calipers.rubric.dataset_standards import read_standards, text_of_reference
 from calipers.trainers.rows import rubric_text_with_reference
 from calipers.types import GroupResult, Rubric, TrajectoryGroup
@@ -104,7 +103,6 @@ async def _score(run: ScoreRun) -> int:
     options, report = run.options, run.report
     on_error = None if options["strict"] else run.bad
     async with AsyncExitStack() as stack:
-        stack.enter_context(no_unused_ledger(run.ledger))
         judge = Judge(
             **judge_arguments_of(options, ledger=run.ledger, debug=options["verbose"] > 1, watchers=(report,))
         )

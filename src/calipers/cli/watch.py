@@ -14,7 +14,7 @@ from calipers.cli.messages import print_message
 from calipers.cli.progress import counts_by_status, span
 from calipers.errors import InputError, LedgerError
 from calipers.ledger.opening import ledger_name
-from calipers.ledger.reading import is_locked
+from calipers.ledger.sqlite import is_locked
 from calipers.report.following import FollowedRun, RunState
 from calipers.report.recorded import WINDOW
 from calipers.report.sources import is_ledger, ledger_beside

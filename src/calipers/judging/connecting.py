@@ -25,7 +25,6 @@ from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.instances import JudgeInstance, JudgeInstances
 from calipers.ledger import RecordedBackend, WritableLedger, find_learned, recorded_judgments, settings_of_equal_run
-from calipers.ledger.answers import RecordedRun, same_choices
 
 _LIMITS_OF_LIMITED: Final = ("budget", "price", "requests_per_minute")
 """Limits that a ``Limited`` backend sets, and that a Judge which uses this backend must not set."""
@@ -179,25 +178,6 @@ def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: Judg
     named = tuple(judge.as_recorded(one.context_window) for judge, one in zip(judges, settings.judges, strict=True))
     known = again or replace(settings, judges=named)
     return replace(known, experience=_priors(ledger, known, before))
-
-
-def with_settings_of_run(
-    settings: Settings, run: RecordedRun, ledger: WritableLedger, judges: JudgeInstances
-) -> Settings:
-    """Before judging for a run that another process began, add to ``settings`` what that process started from.
-
-    Raises ConfigError if the options that decide a question are not those of the run.
-    """
-    settings = replace(settings, begins_with=run.settings["begins_with"])
-    if not same_choices(settings.to_dict(), run.settings):
-        raise ConfigError(
-            f"run {run.id} of {ledger.name} was begun with other options; processes that share a run need the same"
-        )
-    for judge in judges:
-        judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
-    named = tuple(judge.as_recorded(one.context_window) for judge, one in zip(judges, settings.judges, strict=True))
-    known = settings.with_windows_of(run.settings) or replace(settings, judges=named)
-    return replace(known, experience=_priors(ledger, known, run.settings))
 
 
 def _priors(ledger: WritableLedger, settings: Settings, before: Mapping[str, Any] | None) -> Priors | None:

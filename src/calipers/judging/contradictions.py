@@ -19,7 +19,7 @@ from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.criteria import why_ungradable
 from calipers.judging.instances import JudgeInstances
-from calipers.ledger import Run, WritableLedger
+from calipers.ledger import WritableLedger
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric
 from calipers.rubric.grading import as_grading
 from calipers.types import Rubric
@@ -59,10 +59,10 @@ def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> 
 
 
 def _require_ledger(ledger: object) -> None:
-    known = isinstance(ledger, str | Path | WritableLedger | Run | None)
+    known = isinstance(ledger, str | Path | WritableLedger | None)
     if not known and not callable(getattr(ledger, "answer", None)):
         raise ConfigError(
-            f"ledger={ledger!r}: it must be a path, a sqlite:/// or postgresql:// URL, an open ledger, a Run or a Store"
+            f"ledger={ledger!r}: it must be a path, a sqlite:/// or postgresql:// URL, an open ledger or a Store"
         )
 
 

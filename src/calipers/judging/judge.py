@@ -25,7 +25,6 @@ from calipers.judging.connecting import (
     recorded_judges,
     with_connected,
     with_learned_priors,
-    with_settings_of_run,
 )
 from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
@@ -105,7 +104,7 @@ class Judge(Configured):
         settings: Settings,
         judges: JudgeInstances,
         *,
-        ledger: str | Path | WritableLedger | Run | Store | None,
+        ledger: str | Path | WritableLedger | Store | None,
         parse: Parse | None,
         concurrency: int,
     ) -> None:
@@ -123,9 +122,7 @@ class Judge(Configured):
         self._lock = threading.RLock()
         self._begun = 0
         self._owns_ledger = isinstance(ledger, str | Path)
-        self._joined = ledger if isinstance(ledger, Run) else None
-        found = ledger.ledger if isinstance(ledger, Run) else ledger
-        found = open_ledger(found) if isinstance(found, str | Path) else found
+        found = open_ledger(ledger) if isinstance(ledger, str | Path) else ledger
         self._ledger = found if isinstance(found, WritableLedger) else None
         self._store: Store | None = None if isinstance(found, WritableLedger) else found or Unrecorded()
 
@@ -166,33 +163,15 @@ class Judge(Configured):
         """Begin judging with ``group``, which identifies the run, unless the run has begun. Returns the run's store."""
         return self._store or self._begin_run(group)
 
-    def share_run(self) -> int:
-        """Begin the run of judging that several processes share, and return its number in the ledger.
-
-        The others pass ``Run.join(open_ledger(URL), NUMBER)`` as ``ledger=``, and the same options. Raises ConfigError
-        without a ledger, or if the run has begun.
-        """
-        if self._ledger is None or self._store is not None or self._joined is not None:
-            raise ConfigError("share_run() needs a ledger, and comes before the first group")
-        self._begin_run(None, shared=True)
-        assert isinstance(self._store, Recorder)  # noqa: S101 - begun above
-        return self._store.run.id
-
-    def _begin_run(self, first: TrajectoryGroup | None, *, shared: bool = False) -> Store:
+    def _begin_run(self, first: TrajectoryGroup | None) -> Store:
         """Begin the run with its ``first`` group; only the first of several threads does so."""
         with self._lock:
             if self._store is None:
                 assert self._ledger is not None  # noqa: S101 - there is a ledger or a store
                 begun = replace(self.settings, begins_with=None if first is None else group_digest(first))
-                run = self._joined
-                if run is None or run.joined is None:
-                    self.settings = with_learned_priors(begun, self._ledger, self._judges)
-                else:
-                    self.settings = with_settings_of_run(begun, run.joined, self._ledger, self._judges)
+                self.settings = with_learned_priors(begun, self._ledger, self._judges)
                 self._strategies = self._build_strategies(self.settings)
-                record = self.settings.to_dict()
-                run = run or Run(self._ledger, record, version=__version__, shared=shared)
-                self._store = Recorder(run)
+                self._store = Recorder(Run(self._ledger, self.settings.to_dict(), version=__version__))
             return self._store
 
     async def score_group(self, group: object) -> GroupResult:

@@ -161,23 +161,16 @@ class LabelFile:
         ``based_on`` is the revision that the annotator saw. Raises StaleLabelError if there is a later one with other
         contents, and ConfigError if the label cannot be written; then the file is as it was.
         """
-        return self.append_all([label], based_on=based_on)
-
-    def append_all(self, labels: list[Label], *, based_on: int | None = None) -> int:
-        """Save labels together, all or none, as ``append`` does; return the revision of the last."""
-        if not labels:
-            return 0
         with self._writing, self._locked() as file:
             self.refresh()
-            last = labels[-1]
-            held, revision = self._latest.get((last.annotator, last.group_id), (None, 0))
+            held, revision = self._latest.get((label.annotator, label.group_id), (None, 0))
             if based_on is not None and revision != based_on:
-                if held is not None and (held.ranks, held.note) == (last.ranks, last.note):
+                if held is not None and (held.ranks, held.note) == (label.ranks, label.note):
                     return revision  # the same label, whose confirmation got lost
                 raise StaleLabelError(held, revision)
-            self._write(file, b"".join(to_json(label.to_dict(), lone="replace") + b"\n" for label in labels))
+            self._write(file, to_json(label.to_dict(), lone="replace") + b"\n")
             self.refresh()
-            return self._latest[last.annotator, last.group_id][1]
+            return self._latest[label.annotator, label.group_id][1]
 
     @contextmanager
     def _locked(self) -> Iterator[int]:

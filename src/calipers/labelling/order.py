@@ -14,7 +14,7 @@ import numpy as np
 
 from calipers.labelling.groups import seed_of
 from calipers.report import Judged
-from calipers.report.flags import is_disputed, is_flipped, values_by_judge
+from calipers.report.flags import is_disputed, is_flipped
 from calipers.report.questions import DECOY, Lines, questions_of
 from calipers.types.encoding import finite_number
 
@@ -57,20 +57,14 @@ _ALIKE: Final = 1e-12
 
 def contests(judged_groups: Iterable[Judged]) -> dict[str, Contest]:
     """Return how contested each judged group is, by id. Groups without two scores are left out."""
-    flags: dict[str, int] = {}
-    error: dict[str, float] = {}
-    by_judge: dict[str, dict[int, np.ndarray[Any, Any]]] = {}
+    found = {}
     for judged in judged_groups:
         members = [one for one in judged.result["trajectories"] if finite_number(one.get("score")) is not None]
-        if len(members) < 2:
-            continue
-        name = str(judged.result["group_id"])
-        questions = _questions(judged)
-        flags[name] = is_disputed(questions) + is_flipped(questions)
-        error[name] = _error_share(members)
-        by_judge[name] = _centred_by_judge(questions)
-    weights = _reliabilities(by_judge.values())
-    return {name: Contest(flags[name], max(error[name], _disagreement(by_judge[name], weights))) for name in flags}
+        if len(members) > 1:
+            questions = _questions(judged)
+            flags = is_disputed(questions) + is_flipped(questions)
+            found[str(judged.result["group_id"])] = Contest(flags, _error_share(members))
+    return found
 
 
 def _questions(judged: Judged) -> list[dict[str, Any]]:
@@ -93,38 +87,3 @@ def _error_share(members: Sequence[Mapping[str, Any]]) -> float:
     scores = [score for one in members if (score := finite_number(one.get("score"))) is not None]
     spread = float(np.var(scores))
     return squared / (squared + spread) if squared + spread > _ALIKE else 0.0
-
-
-def _centred_by_judge(questions: Iterable[Mapping[str, Any]]) -> dict[int, np.ndarray[Any, Any]]:
-    """Return each judge's mean ratings of the candidates that all judges rated, standardised, by slot."""
-    sums = values_by_judge(questions)
-    common = sorted(set.intersection(*(set(means) for means in sums.values()))) if sums else []
-    found = {}
-    for slot, means in sums.items():
-        values = np.array([np.mean(means[item]) for item in common])
-        if len(common) > 1 and values.std() > _ALIKE:
-            found[slot] = (values - values.mean()) / values.std()
-    return found
-
-
-def _reliabilities(groups: Iterable[Mapping[int, np.ndarray[Any, Any]]]) -> dict[int, float]:
-    """Return each judge's mean correlation with the other judges within groups, at least 0, by slot."""
-    found: dict[int, list[float]] = {}
-    for group in groups:
-        for slot, values in group.items():
-            found.setdefault(slot, []).extend(
-                float(np.mean(values * other)) for others, other in group.items() if others != slot
-            )
-    return {slot: max(0.0, float(np.mean(values))) if values else 0.0 for slot, values in found.items()}
-
-
-def _disagreement(group: Mapping[int, np.ndarray[Any, Any]], weights: Mapping[int, float]) -> float:
-    """Return the variance of standardised scores between judges, weighted by their reliability, from 0 to 1."""
-    slots = [slot for slot in group if weights.get(slot, 0.0) > 0]
-    if len(slots) < 2:
-        return 0.0
-    shares = np.array([weights[slot] for slot in slots])
-    shares /= shares.sum()
-    values = np.array([group[slot] for slot in slots])
-    mean = shares @ values
-    return min(1.0, float(np.mean(shares @ np.square(values - mean))))

@@ -5,7 +5,7 @@ single call. An answer is committed before it is used, so ``kill -9`` loses at m
 no API key and no header.
 """
 
-from calipers.ledger.answers import find_equal_run, find_learned, has_answers, recorded_judgments, settings_of_equal_run
+from calipers.ledger.answers import find_learned, has_answers, recorded_judgments, settings_of_equal_run
 from calipers.ledger.calls import SingleFlight, Unrecorded, ledger_key
 from calipers.ledger.database import WritableLedger
 from calipers.ledger.opening import open_ledger, read_ledger
@@ -23,7 +23,6 @@ __all__ = [
     "SingleFlight",
     "Unrecorded",
     "WritableLedger",
-    "find_equal_run",
     "find_learned",
     "group_digest",
     "has_answers",

@@ -15,9 +15,7 @@ from calipers.types import Comparison, Completion, FailedCalls, Judgment, Logpro
 from calipers.types.encoding import finite_number
 
 _ANSWER = """SELECT text, finish_reason, reasoning, served_model, input_tokens, output_tokens, cached_tokens, cost_usd,
-latency, attempts, odds.value FROM answers LEFT JOIN odds USING (key) WHERE key = ?"""
-
-
+latency, attempts, logprobs, failed_before FROM answers WHERE key = ?"""
 ATTEMPT: Final = "~"
 """What stands between the key of a request and the number of a later attempt, if the first gave no verdict."""
 
@@ -27,7 +25,7 @@ async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
     found = await ledger.look_up(_ANSWER, (key,))
     if not found:
         return None
-    text, finish_reason, reasoning, model, given, produced, cached, cost, latency, attempts, logprobs = found[0]
+    text, finish_reason, reasoning, model, given, produced, cached, cost, latency, attempts, logprobs, failed = found[0]
     counts, numbers = (given, produced, cached, attempts), (latency, 0.0 if cost is None else cost)
     if not (
         all(isinstance(one, str) for one in (text, finish_reason, reasoning, model or ""))
@@ -35,6 +33,7 @@ async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
         and all(finite_number(one) is not None for one in numbers)
     ):
         raise ledger.damaged()
+    known = FailedCalls(attempts - 1) if attempts > 1 else FailedCalls()
     return Completion(
         text,
         finish_reason,
@@ -45,7 +44,7 @@ async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
         attempts=attempts,
         recorded=True,
         logprobs=None if logprobs is None else ledger.decoded(logprobs, _logprobs),
-        failed=await find_failed_calls(ledger, key, attempts),
+        failed=known if failed is None else ledger.decoded(failed, FailedCalls.from_dict),
         question=key,
     )
 
@@ -132,14 +131,6 @@ def _objects(recorded: Any) -> list[dict[str, Any]]:
     return [require_object(one) for one in recorded]
 
 
-async def find_failed_calls(ledger: ReadableLedger, key: str, attempts: int) -> FailedCalls:
-    """Return the failed calls in the ledger before a recorded answer that took ``attempts`` calls."""
-    if attempts <= 1:
-        return FailedCalls()
-    found = await ledger.look_up("SELECT value FROM failed_before WHERE key = ?", (key,))
-    return ledger.decoded(found[0][0], FailedCalls.from_dict) if found else FailedCalls(attempts - 1)
-
-
 _MOST_GROUPS = 2000
 """How many of the latest groups are read; more would delay the start of a run."""
 
@@ -156,12 +147,8 @@ def recorded_judgments(ledger: ReadableLedger, settings: Settings) -> Iterator[M
     seen: set[frozenset[str]] = set()
     for run, recorded in _runs(ledger):
         own = [slots.get((one["endpoint"], one["model"])) for one in recorded["judges"]]
-        asked = recorded.get("protocol"), recorded.get("expected")
-        asked_alike = asked == (
-            settings.protocol,
-            settings.question.expected,
-        )
-        if not asked_alike or all(one is None for one in own):
+        alike = (recorded.get("protocol"), recorded.get("expected")) == (settings.protocol, settings.question.expected)
+        if not alike or all(one is None for one in own):
             continue
         for keys, judgments in _groups(ledger, run):
             if keys in seen:
@@ -179,15 +166,10 @@ def recorded_judgments(ledger: ReadableLedger, settings: Settings) -> Iterator[M
 
 def settings_of_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the settings of the latest run in the ledger that equals ``settings``, or None if there is no such run."""
-    return next((recorded for _, recorded in _runs(ledger) if same_choices(settings, recorded)), None)
+    return next((recorded for _, recorded in _runs(ledger) if _same_choices(settings, recorded)), None)
 
 
-def find_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -> int | None:
-    """Return the number of the latest run in the ledger that equals ``settings``, or None if there is no such run."""
-    return next((number for number, recorded in _runs(ledger) if same_choices(settings, recorded)), None)
-
-
-def same_choices(settings: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
+def _same_choices(settings: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
     """Return whether a run with ``settings`` asks what the run with ``recorded`` settings asked.
 
     What was learned before a run is not compared.

@@ -5,14 +5,15 @@ Groups and questions are read one at a time, so that a long run needs no more me
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.answers import find_run, require_object
-from calipers.ledger.database import ReadableLedger
+from calipers.ledger.database import ASKS, TABLES, Damaged, ReadableLedger, Row, Table, WritableLedger, decompress_text
 from calipers.types.encoding import finite_number
 
 
@@ -34,44 +35,11 @@ class RecordedQuestion:
     answer: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunExtent:
-    """How much of a run a ledger has: the number of ``groups`` with a result, and of the ledger's runs (``of``).
-
-    ``began`` and ``last`` are times in ISO format; ``last`` is that of its latest answer, None without a new one.
-    ``failed`` counts the calls without an answer by kind.
-    """
-
-    began: str
-    last: str | None
-    groups: int
-    failed: Mapping[str, int]
-    of: int
-
-
 _ANSWER = (
     "text", "finish_reason", "reasoning", "served_model", "input_tokens", "output_tokens", "cached_tokens", "cost_usd",
     "latency", "attempts", "answered_at",
 )  # fmt: skip
 _NUMBERS = frozenset(("input_tokens", "output_tokens", "cached_tokens", "cost_usd", "latency", "attempts"))
-
-
-def extent_of_run(ledger: ReadableLedger, run: int) -> RunExtent:
-    """Return how much of a ledger's run is recorded now."""
-    [(began, groups, of)] = ledger.rows(
-        "SELECT started_at, (SELECT count(*) FROM groups WHERE run = ?), (SELECT count(*) FROM runs) "
-        "FROM runs WHERE id = ?",
-        (run, run),
-    )
-    [(last,)] = ledger.rows(
-        "SELECT max(answered_at) FROM answers JOIN asks USING (key) WHERE asks.run = ? AND answered_at >= ?",
-        (run, began),
-    )
-    query = "SELECT kind, count(*) FROM failed_calls WHERE run = ? GROUP BY kind ORDER BY 2 DESC, 1"
-    failed = ledger.rows(query, (run,))
-    if not isinstance(began, str) or not isinstance(last, str | None):
-        raise ledger.damaged()
-    return RunExtent(began, last, int(groups), {str(kind): int(count) for kind, count in failed}, int(of))
 
 
 def positions_of_groups(ledger: ReadableLedger, run: int) -> dict[str, int]:
@@ -158,11 +126,7 @@ _COLUMNS: Final = {
     "answered_at": "string", "reason": "string", "judgments": "string", "text": "string", "reasoning": "string",
     "request": "string", "source": "string", "result": "string",
 }  # fmt: skip
-_TEXT_COLUMNS: Final = frozenset(
-    ("group_id", "reason", "judgments", "text", "reasoning", "request", "source", "result")
-)
-"""The columns that hold what a policy, a user or a judge wrote."""
-_ROWS_AT_ONCE: Final = 500
+_ROWS_AT_ONCE: Final = 200
 _QUERY: Final = """SELECT asks.run, asks.position, asks.number, groups.group_id, asks.key, asks.cause, asks.outcome,
 answers.endpoint, answers.model, answers.served_model, answers.finish_reason, answers.input_tokens,
 answers.output_tokens, answers.cached_tokens, answers.cost_usd, answers.latency, answers.attempts,
@@ -172,25 +136,18 @@ LEFT JOIN groups ON groups.run = asks.run AND groups.position = asks.position
 WHERE asks.run = ? AND asks.position = ? ORDER BY asks.number"""
 
 
-def exported_columns(*, redact: bool) -> dict[str, str]:
-    """Return the columns of an exported ledger with their types; with ``redact``, those without texts."""
-    return {name: kind for name, kind in _COLUMNS.items() if not (redact and name in _TEXT_COLUMNS)}
-
-
-def exported_rows(ledger: ReadableLedger, run: int | None = None, *, redact: bool = False) -> Iterator[dict[str, Any]]:
+def exported_rows(ledger: ReadableLedger, run: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield a row for each question of a ledger's ``run``, or of all runs, with its answer and its group.
 
     ``group_status`` is of the finished group; ``judgments`` is the ``detail`` of the table of questions, as JSON, and
     holds failures as well. ``source`` and ``result`` are in the row of each group's first question only.
     """
     runs = [find_run(ledger, run).id] if run is not None else [row[0] for row in ledger.rows("SELECT id FROM runs")]
-    columns = exported_columns(redact=redact)
     for number in sorted(runs):
         positions = "SELECT DISTINCT position FROM asks WHERE run = ? ORDER BY position"
         for (position,) in ledger.rows(positions, (number,)):
             for index, found in enumerate(ledger.rows(_QUERY, (number, position))):
-                row = _row(ledger, found, first=index == 0)
-                yield {name: row[name] for name in columns}
+                yield _row(ledger, found, first=index == 0)
 
 
 def _row(ledger: ReadableLedger, found: tuple[Any, ...], *, first: bool) -> dict[str, Any]:
@@ -202,10 +159,10 @@ def _row(ledger: ReadableLedger, found: tuple[Any, ...], *, first: bool) -> dict
         row[name] = None if row[name] is None else ledger.text(row[name])
     if not first:
         row["source"] = row["result"] = None
-    return row
+    return {name: row[name] for name in _COLUMNS}
 
 
-def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None, *, redact: bool = False) -> int:
+def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None) -> int:
     """Write a ledger's questions and answers to a Parquet file; return the number of rows.
 
     Raises ConfigError, with the install command, if pyarrow is missing, and for a file that cannot be written.
@@ -215,12 +172,12 @@ def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None, *,
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
     except ImportError:
         raise ConfigError("writing Parquet needs pyarrow: pip install 'calipers[parquet]'") from None
-    schema = pa.schema(list(exported_columns(redact=redact).items()))
+    schema = pa.schema(list(_COLUMNS.items()))
     count = 0
     rows: list[dict[str, Any]] = []
     try:
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for row in exported_rows(ledger, run, redact=redact):
+            for row in exported_rows(ledger, run):
                 count += 1
                 rows.append(row)
                 if len(rows) == _ROWS_AT_ONCE:
@@ -230,3 +187,98 @@ def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None, *,
     except OSError as error:
         raise ConfigError(f"--out {path}: cannot be written ({error.strerror or error})") from error
     return count
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was removed from a ledger: the numbers of its runs, and of answers that no other run used."""
+
+    runs: tuple[int, ...]
+    answers: int
+
+
+async def prune_ledger(ledger: WritableLedger, *, keep: int, dry_run: bool = False) -> Pruned:
+    """Remove all but the newest ``keep`` runs from a ledger, and the answers that no remaining run used.
+
+    Answers that a running run has not finished with are kept.
+    """
+    runs = ledger.rows("SELECT id, started_at FROM runs ORDER BY id DESC")
+    since = min((began for _, began in runs[:keep]), default="9")
+    old = sorted(number for number, _ in runs[keep:])
+    if not old:
+        return Pruned((), 0)
+    numbers = ", ".join(map(str, old))
+    unused = f"answered_at < ? AND key NOT IN (SELECT key FROM asks WHERE run NOT IN ({numbers}))"  # noqa: S608 - numbers
+    [(answers,)] = ledger.rows(f"SELECT count(*) FROM answers WHERE {unused}", (since,))  # noqa: S608 - numbers
+    if not dry_run:
+        for name, column in (("groups", "run"), ("asks", "run"), ("failed_calls", "run"), ("runs", "id")):
+            ledger.put(f"DELETE FROM {name} WHERE {column} IN ({numbers})", ())  # noqa: S608 - numbers
+        ledger.put(f"DELETE FROM answers WHERE {unused}", (since,))  # noqa: S608 - numbers
+        await ledger.commit()
+        ledger.compact()
+    return Pruned(tuple(old), int(answers))
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a check of a ledger read: the number of rows by table, and its ``problems``."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+_MAY_BE_COMPRESSED: Final = {
+    "groups": ("source", "result"),
+    "asks": ("detail",),
+    "answers": ("request", "logprobs", "failed_before"),
+    "learned": ("value",),
+}
+
+
+def verify_ledger(ledger: ReadableLedger) -> Verified:
+    """Return what in a whole ledger is damaged: contents that cannot be read, and answers that are missing."""
+    found = Verified()
+    for table in TABLES:
+        found.rows[table.name] = 0
+        for row in _all_rows(ledger, table):
+            found.rows[table.name] += 1
+            found.problems.extend(_problems_of_row(table, dict(zip(table.columns, row, strict=True))))
+    for (run,) in ledger.rows("SELECT id FROM runs ORDER BY id"):
+        try:
+            find_run(ledger, run)
+        except LedgerError as error:
+            found.problems.append(f"run {run}: {error}")
+    missing = (
+        "SELECT run, position, number FROM asks WHERE key <> '' AND key NOT IN (SELECT key FROM answers) "
+        "AND outcome IN ('strict', 'repaired', 'text', 'partial', 'rejected') ORDER BY run, position, number"
+    )
+    for run, position, number in ledger.rows(missing):
+        found.problems.append(f"run {run}, group {position}: the answer to question {number} is missing")
+    return found
+
+
+def _all_rows(ledger: ReadableLedger, table: Table) -> Iterator[Row]:
+    """Yield all rows of a ledger's table by key; few are in memory."""
+    order = ", ".join(table.columns[: table.keys])
+    last: Row = ()
+    while True:
+        after = f"WHERE ({order}) > ({', '.join('?' * len(last))})" if last else ""
+        query = f"SELECT {', '.join(table.columns)} FROM {table.name} {after} ORDER BY {order} LIMIT {_ROWS_AT_ONCE}"  # noqa: S608 - our names
+        rows = ledger.rows(query, last)
+        yield from rows
+        if len(rows) < _ROWS_AT_ONCE:
+            return
+        last = rows[-1][: table.keys]
+
+
+def _problems_of_row(table: Table, row: Mapping[str, Any]) -> Iterator[str]:
+    key = ", ".join(f"{name} {row[name]}" for name in table.columns[: table.keys])
+    for name in _MAY_BE_COMPRESSED.get(table.name, ()):
+        try:
+            text = decompress_text("null" if row[name] is None and name in ("logprobs", "failed_before") else row[name])
+            if name != "request":
+                json.loads(text)
+        except (TypeError, RecursionError, *Damaged):
+            yield f"{table.name}, {key}: {name} cannot be read"
+    if table is ASKS and not isinstance(row["outcome"], str):
+        yield f"asks, {key}: it has no outcome"

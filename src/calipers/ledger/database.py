@@ -5,29 +5,26 @@ Statements are SQL that both understand, with ``?`` for values.
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sys
-from collections.abc import Sequence
-from typing import Final
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
-from calipers.types.encoding import require_small_when_decoded
-from calipers.types.steps import Steps, run_steps
+from calipers.errors import LedgerError
+from calipers.types.encoding import require_small_when_decoded, without_lone_surrogates
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-
-import json
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, Self, TypeAlias, TypeVar
-
-from calipers.errors import LedgerError
-from calipers.types.encoding import without_lone_surrogates
-
+FORMAT: Final = 7
+"""The format of ledgers, which alone is read and written. A change of a table is a new format."""
 _LONG: Final = 2**14
 """Shorter texts are not compressed, because compressing them would take longer than storing them."""
 _LEVEL: Final = 1
@@ -38,10 +35,13 @@ tenth.
 """
 _LARGEST_WINDOW: Final = {int(zstd.DecompressionParameter.window_log_max): 24}
 """The memory that compressed data may request, as a power of two. Level 1 needs 2 ** 19 bytes."""
-_FRAME: Final = b"\x28\xb5\x2f\xfd"
+COMPRESSED: Final = b"\x28\xb5\x2f\xfd"
 """The first bytes of Zstandard's data."""
 Damaged: Final = (ValueError, zstd.ZstdError)
 """The errors that ``decompress_text`` raises."""
+
+Row: TypeAlias = tuple[Any, ...]
+T = TypeVar("T")
 
 
 def compress_text(text: str) -> str | bytes:
@@ -49,25 +49,11 @@ def compress_text(text: str) -> str | bytes:
 
     A text that shrinks so much that ``decompress_text`` would reject it is not compressed.
     """
-    return run_steps(compress_pieces([text]))
-
-
-def compress_pieces(pieces: Sequence[str]) -> Steps[str | bytes]:
-    """Return the text that consists of ``pieces`` as ``compress_text`` stores it in the ledger; one piece a step."""
-    if sum(map(len, pieces)) < _LONG:
-        return "".join(pieces)
-    compressor = zstd.ZstdCompressor(_LEVEL)
-    size = 0
-    found = []
-    for number, piece in enumerate(pieces, start=1):
-        data = piece.encode()
-        size += len(data)
-        found.append(
-            compressor.compress(data, compressor.FLUSH_FRAME if number == len(pieces) else compressor.CONTINUE)
-        )
-        yield
-    compressed = b"".join(found)
-    return compressed if size <= _most(compressed) else "".join(pieces)
+    if len(text) < _LONG:
+        return text
+    data = text.encode()
+    compressed = zstd.compress(data, _LEVEL)
+    return compressed if len(data) <= _most(compressed) else text
 
 
 def decompress_text(stored: object) -> str | bytes:
@@ -77,7 +63,7 @@ def decompress_text(stored: object) -> str | bytes:
     """
     if isinstance(stored, str):
         return stored
-    if not isinstance(stored, bytes) or not stored.startswith(_FRAME):
+    if not isinstance(stored, bytes) or not stored.startswith(COMPRESSED):
         raise ValueError("it is no text, and not compressed")
     unpacking = zstd.ZstdDecompressor(options=_LARGEST_WINDOW)
     data = unpacking.decompress(stored, _most(stored))
@@ -120,14 +106,13 @@ ANSWERS: Final = Table(
     "answers",
     (
         "key", "endpoint", "model", "request", "text", "finish_reason", "reasoning", "served_model", "input_tokens",
-        "output_tokens", "cached_tokens", "cost_usd", "latency", "attempts", "answered_at",
+        "output_tokens", "cached_tokens", "cost_usd", "latency", "attempts", "answered_at", "logprobs", "failed_before",
     ),
 )  # fmt: skip
 RUNS: Final = Table("runs", ("id", "version", "settings", "learned", "started_at"))
 GROUPS: Final = Table("groups", ("run", "position", "group_id", "source", "result"), keys=2)
 ASKS: Final = Table("asks", ("run", "position", "number", "key", "cause", "outcome", "reason", "detail"), keys=3)
 LEARNED: Final = Table("learned", ("endpoint", "model", "value"), keys=2)
-ODDS: Final = Table("odds", ("key", "value"))
 FAILED_CALLS: Final = Table(
     "failed_calls",
     (
@@ -136,20 +121,7 @@ FAILED_CALLS: Final = Table(
     ),
     keys=4,
 )  # fmt: skip
-FAILED_BEFORE: Final = Table("failed_before", ("key", "value"))
-SHARED_RUNS: Final = Table("shared_runs", ("run", "next"))
-
-TABLES: Final = (RUNS, ANSWERS, ODDS, FAILED_BEFORE, GROUPS, ASKS, LEARNED, FAILED_CALLS, SHARED_RUNS)
-"""All tables of a ledger, in an order in which they may be filled."""
-
-
-T = TypeVar("T")
-
-FORMAT: Final = 6
-"""The format of ledgers, which alone is read and written. A change of a table is a new format."""
-
-Row: TypeAlias = tuple[Any, ...]
-Claim: TypeAlias = Literal["ours", "taken over", "answered"]
+TABLES: Final = (RUNS, ANSWERS, GROUPS, ASKS, LEARNED, FAILED_CALLS)
 
 
 class ReadableLedger(ABC):
@@ -171,9 +143,6 @@ class ReadableLedger(ABC):
     async def look_up(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
         """Return what ``rows`` returns, without blocking the event loop for the time of a network."""
         return self.rows(query, values)
-
-    def hold(self) -> None:  # noqa: B027 - a reader that always reads one snapshot has nothing to do
-        """Read the ledger from now on as it is now, whatever a run records meanwhile."""
 
     def check(self) -> None:  # noqa: B027 - Postgres examines a page whenever it reads it
         """Raise LedgerError unless the database finds itself sound."""
@@ -211,6 +180,9 @@ class ReadableLedger(ABC):
         self.close()
 
 
+Waiter: TypeAlias = tuple[asyncio.AbstractEventLoop, "asyncio.Future[None]"]
+
+
 class WritableLedger(ReadableLedger):
     """A ledger that records runs. Writes are queued by ``put`` and safe once ``commit`` has returned.
 
@@ -223,40 +195,41 @@ class WritableLedger(ReadableLedger):
     shared: bool = False
     """True if an answer that was just recorded may have been recorded by another process first."""
 
-    @abstractmethod
-    def may_hold(self, key: str) -> bool:
-        """Return whether it is worth looking for the answer to the request ``key`` before asking."""
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._pending: dict[str, list[Row]] = {}
+        self._waiting: list[Waiter] = []
+        self._closed = False
 
-    @abstractmethod
-    def add_key(self, key: str) -> None:
-        """Remember that the ledger holds an answer to the request ``key``."""
-
-    @abstractmethod
     def put(self, statement: str, values: Row) -> None:
-        """Queue a write. It is safe after a later ``commit`` or ``close`` has returned.
+        """Queue a write to the ledger. It is safe after a later ``commit`` or ``close`` has returned.
 
         Writes with the same statement keep their order. Writes with different statements must not depend on it. A lone
-        surrogate becomes a question mark. Raises ValueError or TypeError at once for values that cannot be stored.
+        surrogate becomes a question mark. Raises ValueError or TypeError at once for values that cannot be stored,
+        because a later failure would affect the whole transaction.
         """
+        row = self._as_stored(statement, values)
+        with self._lock:
+            self._pending.setdefault(statement, []).append(row)
+
+    def _as_stored(self, statement: str, values: Row) -> Row:  # noqa: ARG002 - Postgres stores some texts as bytes
+        return tuple([value if type(value) is str and value.isascii() else as_stored(value) for value in values])
 
     @abstractmethod
     def insert(self, statement: str, values: Row) -> int:
-        """Insert a row at once and return its id."""
+        """Insert a row into the ledger at once and return its id."""
 
-    @abstractmethod
-    def share_run(self, run: int) -> None:
-        """Let other processes join the run ``run``, whose groups the ledger counts from now on."""
-
-    @abstractmethod
-    async def take_number(self, run: int) -> int:
-        """Return the next number of a group of the shared run ``run``, which no other process gets."""
-
-    @abstractmethod
     async def commit(self) -> None:
-        """Wait until all queued writes are committed. Many waiters share a transaction.
+        """Wait until all queued writes to the ledger are committed. Many waiters share a transaction.
 
         If the wait is cancelled, the queue is written all the same.
         """
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        with self._lock:
+            self._waiting.append((loop, waiter))
+        self.commit_soon()
+        await waiter
 
     async def require_writable(self) -> None:
         """Raise LedgerError, before anything is paid for, if the last write failed and would still fail now."""
@@ -265,21 +238,29 @@ class WritableLedger(ReadableLedger):
     def commit_soon(self) -> None:
         """Commit what is queued soon, without waiting for it."""
 
-    def continue_numbers(self) -> None:
-        """Number further runs after those that the ledger has, whatever inserted them."""
-
     def compact(self) -> None:
         """Give the space of removed rows back to the disk."""
 
-    async def claim(self, key: str) -> Claim:  # noqa: ARG002 - for databases that several machines share
-        """Wait for the right to ask the request ``key``, or for its answer.
+    async def claim(self, key: str) -> bool:  # noqa: ARG002 - for databases that several machines share
+        """Wait for the right to ask the request ``key`` (True), or for its answer (False).
 
         A claim ends with ``release``, or with the process that has it; then another process takes it over.
         """
-        return "ours"
+        return True
 
     def release(self, key: str) -> None:
-        """Give up the claim to the request ``key``, with the next commit."""
+        """Give up the claim to the request ``key``, whose answer is committed, or which got none."""
+
+
+def end_waits(waiters: Sequence[asyncio.Future[None]], error: LedgerError | None) -> None:
+    """Tell those who wait for a commit of the ledger that it is done, or failed."""
+    for waiter in waiters:
+        if waiter.done():
+            continue  # cancelled meanwhile; what it queued is written anyway
+        if error is None:
+            waiter.set_result(None)
+        else:
+            waiter.set_exception(error)
 
 
 def as_stored(value: Any) -> Any:

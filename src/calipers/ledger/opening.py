@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+import re
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from calipers.errors import ConfigError, LedgerError
+from calipers.errors import LedgerError
 from calipers.ledger.database import ReadableLedger, WritableLedger
-from calipers.ledger.reading import FileReader, ledger_path
-from calipers.ledger.sqlite import Ledger
+from calipers.ledger.sqlite import FileReader, Ledger
+
+_SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]*)(:[0-9]{1,5})?")
+_DEFAULT_SCHEMA: Final = "calipers"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a ledger in Postgres is: the driver's ``dsn``, the ``schema`` of the tables, the ``name`` for messages."""
+
+    dsn: str = field(repr=False)
+    schema: str
+    name: str
+
+    @classmethod
+    def of(cls, location: str) -> Address:
+        """Return the address in a ``postgresql://`` URL. The option ``schema=NAME`` chooses the ledger's schema.
+
+        Raises LedgerError for a URL that cannot be read; the message does not repeat it, because it may contain a
+        password.
+        """
+        parts = urlsplit(location)
+        userinfo, _, hosts = parts.netloc.rpartition("@")
+        unread = "@" in parts.path + parts.query + parts.fragment  # a special character of the password ended the host
+        if unread or parts.fragment or not all(_HOST.fullmatch(host) for host in hosts.split(",")):
+            raise LedgerError(
+                "the postgresql:// address of the ledger cannot be read; write postgresql://USER:PASSWORD@HOST:PORT/"
+                "DATABASE, with the special characters of the password percent-encoded (@ as %40, / as %2F, # as %23)"
+            )
+        options = parse_qsl(parts.query, keep_blank_values=True)
+        given = [value for name, value in options if name == "schema"]
+        schema = given[-1] if given else _DEFAULT_SCHEMA
+        user = userinfo.partition(":")[0]
+        shown = f"postgresql://{user}{'@' if user else ''}{hosts}{parts.path}"
+        if given:
+            shown += f"?schema={quote(schema)}"
+        if not _SCHEMA.fullmatch(schema):
+            raise LedgerError(f"{shown}: a schema is named by lower-case letters, digits and underscores")
+        rest = urlencode([one for one in options if one[0] != "schema"])
+        return cls(parts._replace(query=rest).geturl(), schema, shown)
 
 
 def is_postgres(location: object) -> bool:
@@ -25,11 +64,7 @@ def ledger_name(location: str | Path) -> str:
 
     Raises LedgerError for a ``postgresql://`` address that cannot be read; the message does not repeat it.
     """
-    if not is_postgres(location):
-        return str(location)
-    from calipers.ledger.postgres.address import Address  # noqa: PLC0415 - a judge that records in a file needs none
-
-    return Address.of(str(location)).name
+    return Address.of(str(location)).name if is_postgres(location) else str(location)
 
 
 def open_ledger(location: str | Path, *, create: bool = True) -> WritableLedger:
@@ -64,35 +99,3 @@ def _require_driver(location: str | Path) -> None:
         raise LedgerError(
             f"{ledger_name(location)}: a ledger in Postgres needs an extra: pip install 'calipers[postgres]'"
         )
-
-
-_RECORDED: Final = ("runs", "answers", "groups")
-_PAID: Final = ("answers", "failed_calls WHERE input_tokens + output_tokens > 0")
-"""What is worth keeping of a command that ended because its configuration is wrong: its groups can only have failed."""
-
-
-@contextmanager
-def no_unused_ledger(location: str | None) -> Iterator[None]:
-    """If the block fails and made the ledger's file, remove that file again.
-
-    A file in which something was recorded, or which another process has open, stays.
-    """
-    path = None if location is None or is_postgres(location) else ledger_path(location)
-    if path is None or path.exists():
-        yield
-        return
-    try:
-        yield
-    except BaseException as error:
-        kept = _PAID if isinstance(error, ConfigError) else _RECORDED
-        if path.is_file():
-            # What cannot be opened or locked is another process's, and stays.
-            with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as ledger:
-                ledger.execute("PRAGMA locking_mode=EXCLUSIVE")
-                ledger.execute("BEGIN EXCLUSIVE")
-                made = ledger.execute("SELECT 1 FROM sqlite_master WHERE name = 'failed_before'").fetchone()
-                if not (made and any(ledger.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in kept)):  # noqa: S608 - ours
-                    path.unlink()
-                    for suffix in ("-wal", "-shm"):
-                        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
-        raise

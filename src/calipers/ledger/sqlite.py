@@ -1,7 +1,8 @@
-"""The ledger file: a single writer, and commits that many answers share. Its tables are defined in ``tables.sql``.
+"""The ledger file: readers that never write, a single writer, and commits that many answers share.
 
 Writes happen on the caller's thread, in one transaction per turn of the event loop, or per eight turns while groups
 wait for a turn. A writer thread would be slower, because it would compete with the event loop for the interpreter lock.
+The tables are defined in ``tables.sql``.
 """
 
 from __future__ import annotations
@@ -12,24 +13,35 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Final
+from stat import S_ISDIR, S_ISREG
+from typing import Any, Final
 
 from calipers.errors import LedgerError
-from calipers.ledger.database import FORMAT, Row, WritableLedger, as_stored
-from calipers.ledger.reading import LedgerFile, is_locked, ledger_path, require_existing, require_regular
+from calipers.ledger.database import FORMAT, ReadableLedger, Row, WritableLedger, end_waits
 from calipers.pacing import pace_of_loop
 
+_DAMAGED: Final = "Move it aside to start a new one; `sqlite3 FILE .recover` can save what is left."
+_NOT_WRITABLE: Final = "Check that the folder exists and that you may write there, or name another with --ledger."
+_REMEDIES: Final = {
+    "locked": "Another program has been using it for too long; wait for it or give each process its own.",
+    "closed database": "Its Judge was closed: make a new one for further groups, which opens the ledger again.",
+    "not a database": f"It is not a sound SQLite file; calipers score writes the ledger of OUT as OUT.ledger.db. "
+    f"{_DAMAGED}",
+    "malformed": f"It is not a sound SQLite file. {_DAMAGED}",
+    "decode": f"It is not a sound SQLite file. {_DAMAGED}",
+    "readonly": _NOT_WRITABLE,
+    "unable to open": _NOT_WRITABLE,
+}
+"""What to do about an error of SQLite, by words in it."""
+_READER_SECONDS = 2.0
+"""Seconds for which a reader waits for a ledger that is locked. A run that writes to it locks no reader out."""
 _ROWS_IN_LOG = 3000
 """How many rows the write-ahead log may hold before it is moved into the file; about 20 MB."""
-_MOST_KEYS = 50_000
-"""How many keys of a new ledger are held in memory; about 6 MB."""
 _SHARED_TURNS = 8
 """So many turns of an event loop share a commit while judging has more work than a turn has time for."""
-_CHECK_SECONDS = 0.05
-"""Seconds between two checks for other writers. What they write in between is noticed at the next check."""
 _BUSY_SECONDS = 30.0
 """How long to wait for another process that is writing to the same ledger."""
 _LOCKED_AGAIN = 0.05
@@ -38,8 +50,113 @@ _PASSING: Final = frozenset(
     (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 )
 """Errors that are the system's, and may pass. What could not be written is queued again."""
-_BUSY_AGAIN = 0.01
-"""Seconds between two attempts in cases where SQLite itself does not wait."""
+
+
+class LedgerFile(ReadableLedger):
+    """A ledger file at ``path``, of which a subclass has opened the connection."""
+
+    path: Path
+    remedy_of_damage = _DAMAGED
+    _connection: sqlite3.Connection
+    _lock: threading.RLock
+
+    @property
+    def name(self) -> str:
+        """The ledger's path, for messages."""
+        return str(self.path)
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of a read-only query. Raises LedgerError if the ledger cannot be read."""
+        with self._lock, self._translated("read"):
+            return self._connection.execute(query, values).fetchall()
+
+    def check(self) -> None:
+        """Raise LedgerError unless SQLite finds the whole ledger file sound."""
+        found = self.rows("PRAGMA integrity_check")
+        if found != [("ok",)]:
+            raise LedgerError(f"{self.path}: the ledger is damaged ({found[0][0]}). {_DAMAGED}")
+
+    def _found_format(self) -> int:
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _require_readable(self) -> None:
+        """Raise LedgerError for a file of another format or program, or with more in it than tables."""
+        tables = self._connection.execute("SELECT name, type FROM sqlite_master").fetchall()
+        # The format is read after the tables, which another run of calipers may be creating.
+        found = self._found_format()
+        if tables and found == 0:
+            raise LedgerError(f"{self.path}: is another program's database, not a ledger; name another file")
+        if found not in (0, FORMAT):
+            raise LedgerError(
+                f"{self.path}: is a ledger of format {found}, and this version reads only format {FORMAT}: use the "
+                "version of calipers that wrote it"
+            )
+        if odd := [name for name, kind in tables if kind not in ("table", "index")]:
+            raise LedgerError(f"{self.path}: has the view or trigger {odd[0]!r}, which no ledger has. {_DAMAGED}")
+
+    @contextmanager
+    def _translated(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise self._failure(verb, error) from error
+
+    def _failure(self, verb: str, error: sqlite3.DatabaseError) -> LedgerError:
+        reason = str(error).partition(" with text ")[0]  # SQLite quotes the contents, which may be megabytes
+        remedy = next(
+            (remedy for sign, remedy in _REMEDIES.items() if sign in reason),
+            "Run the same command again once this is fixed; nothing recorded is lost.",
+        )
+        return LedgerError(f"{self.path}: the ledger cannot be {verb} ({reason}). {remedy}")
+
+
+class FileReader(LedgerFile):
+    """A ledger file that is only read, as it is at the moment it is opened. See ``read_ledger``."""
+
+    def __init__(self, location: str | Path) -> None:
+        self.path = ledger_path(location)
+        require_existing(self.path)
+        self._lock = threading.RLock()
+        with self._translated("read"):
+            self._connection = self._opened()
+            try:
+                self._require_readable()
+                self.runs_recorded = self._found_format() == FORMAT
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def close(self) -> None:
+        """Close the ledger file."""
+        self._connection.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        """Return a connection that has begun to read.
+
+        SQLite keeps two files beside a ledger that is open. Where the folder admits none and nobody writes, the ledger
+        is read without them.
+        """
+        try:
+            return self._connected("mode=rw")
+        except sqlite3.OperationalError:
+            if Path(f"{self.path}-wal").exists():
+                raise
+            return self._connected("mode=ro&immutable=1")
+
+    def _connected(self, how: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?{how}", uri=True, timeout=_READER_SECONDS, isolation_level=None,
+            check_same_thread=False,
+        )  # fmt: skip
+        try:
+            connection.execute("PRAGMA query_only=1")
+            connection.execute("PRAGMA trusted_schema=0")
+            connection.execute("BEGIN")
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
 class Ledger(LedgerFile, WritableLedger):
@@ -49,16 +166,11 @@ class Ledger(LedgerFile, WritableLedger):
     opened, is not a ledger, is damaged, or cannot be written.
     """
 
-    def __init__(
-        self, location: str | Path, *, create: bool = True, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, location: str | Path, *, create: bool = True) -> None:
+        super().__init__()
         self.path = ledger_path(location)
         require_regular(self.path) if create else require_existing(self.path)
-        self._lock = threading.RLock()
-        self._pending: dict[str, list[Row]] = {}
-        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._scheduled: set[asyncio.AbstractEventLoop] = set()
-        self._closed = False
         self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
         self._checkpointing = threading.Lock()
         self._checkpointed = 0
@@ -71,9 +183,9 @@ class Ledger(LedgerFile, WritableLedger):
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-            self._prepare_when_free(sleep)
+            self._prepare_when_free()
 
-    def _prepare_when_free(self, sleep: Callable[[float], None]) -> None:
+    def _prepare_when_free(self) -> None:
         """Prepare the ledger file, even if several processes create it at the same moment.
 
         In some cases, such as the switch to the write-ahead log, waiting for a lock might never end, so SQLite does not
@@ -89,89 +201,30 @@ class Ledger(LedgerFile, WritableLedger):
                     raise
                 if time.monotonic() > ends:
                     raise
-            sleep(_BUSY_AGAIN)
+            time.sleep(_LOCKED_AGAIN)
 
     def _prepare(self) -> None:
         self._require_readable()
-        self._connection.execute(
-            "PRAGMA page_size=8192"
-        )  # takes effect in a new file: twice the default, because rows are long
-        self._connection.execute("PRAGMA journal_mode=WAL")
-        self._connection.execute(
-            "PRAGMA synchronous=NORMAL"
-        )  # commits survive kill -9, but a power cut may lose the last ones
-        self._connection.execute(
-            "PRAGMA wal_autocheckpoint=0"
-        )  # ``_checkpoint`` moves the log instead, outside the event loop
-        self._connection.execute("PRAGMA cache_size=-8192")  # in KiB; the index of keys is read in random order
+        for setting in (
+            "page_size=8192",  # takes effect in a new file: twice the default, because rows are long
+            "journal_mode=WAL",
+            "synchronous=NORMAL",  # commits survive kill -9, but a power cut may lose the last ones
+            "wal_autocheckpoint=0",  # ``_checkpoint`` moves the log instead, outside the event loop
+            "cache_size=-8192",  # in KiB; the index of keys is read in random order
+        ):
+            self._connection.execute(f"PRAGMA {setting}")
         if self._found_format() != FORMAT:
             from importlib.resources import files  # noqa: PLC0415 - only a new ledger needs it, and it is slow to import
 
             tables = files("calipers.ledger").joinpath("tables.sql").read_text(encoding="utf-8")
             self._connection.executescript(f"BEGIN IMMEDIATE;{tables}PRAGMA user_version={FORMAT};COMMIT")
         self._version = self._data_version()
-        self._checked_at = time.monotonic()
-        is_new = self._connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is None
-        self._keys: set[str] | None = set() if is_new else None
-
-    def may_hold(self, key: str) -> bool:
-        """Return whether the ledger may hold the answer to the request ``key``.
-
-        It cannot if the file was new, nobody else has written to it, and ``add_key`` was not called with ``key``.
-        """
-        known = self._keys
-        if known is None:
-            return True
-        if time.monotonic() - self._checked_at > _CHECK_SECONDS:
-            with self._lock, self._translated("read"):
-                self._check_for_others()
-        return self.shared or key in known
-
-    def add_key(self, key: str) -> None:
-        """Remember that the ledger holds an answer to the request ``key``."""
-        known = self._keys
-        if known is not None:
-            known.add(key)
-            if self.shared or len(known) > _MOST_KEYS:
-                self._keys = None
-
-    def put(self, statement: str, values: Row) -> None:
-        """Queue a write to the ledger. It is on disk after a later ``commit`` or ``close`` has returned.
-
-        Writes with the same statement keep their order. Writes with different statements must not depend on it. A lone
-        surrogate becomes a question mark. Raises ValueError or TypeError at once for values that SQLite does not
-        accept, because a later failure would affect the whole transaction.
-        """
-        storable = tuple([value if type(value) is str and value.isascii() else as_stored(value) for value in values])
-        with self._lock:
-            self._pending.setdefault(statement, []).append(storable)
 
     def insert(self, statement: str, values: Row) -> int:
         """Insert a row into the ledger at once and return its id."""
         with self._lock, self._translated("written"):
             cursor = self._connection.execute(statement, values)
             return int(cursor.lastrowid or 0)
-
-    def share_run(self, run: int) -> None:
-        """Let other processes join the ledger's run ``run``."""
-        self.insert("INSERT INTO shared_runs (run, next) VALUES (?, 0)", (run,))
-
-    async def take_number(self, run: int) -> int:
-        """Return the next number of a group of the ledger's shared run ``run``, which no other process gets."""
-        query = "UPDATE shared_runs SET next = next + 1 WHERE run = ? RETURNING next - 1"
-        ends = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                with self._lock, self._without_waiting():
-                    found = self._connection.execute(query, (run,)).fetchall()
-                break
-            except sqlite3.DatabaseError as error:
-                if not _is_busy(error) or time.monotonic() > ends:
-                    raise self._failure("written", error) from error
-            await asyncio.sleep(_LOCKED_AGAIN)
-        if not found:
-            raise LedgerError(f"{self.path}: run {run} is not shared between processes; begin it with shared=True")
-        return int(found[0][0])
 
     async def require_writable(self) -> None:
         """Raise LedgerError if the last write failed, and fails again now."""
@@ -183,15 +236,10 @@ class Ledger(LedgerFile, WritableLedger):
 
         If the wait is cancelled, the queue is written at once, so that nothing stays uncommitted.
         """
-        loop = asyncio.get_running_loop()
-        waiter = loop.create_future()
-        with self._lock:
-            self._waiting.append((loop, waiter))
-        self.commit_soon()
         try:
-            await waiter
+            await super().commit()
         except asyncio.CancelledError:
-            self._flush(loop)
+            self._flush(asyncio.get_running_loop())
             raise
 
     def commit_soon(self) -> None:
@@ -230,22 +278,7 @@ class Ledger(LedgerFile, WritableLedger):
             mine = [waiter for owner, waiter in self._waiting if owner is loop]
             self._waiting = [(owner, waiter) for owner, waiter in self._waiting if owner is not loop]
         self._checkpoint_when_due(loop)
-        for waiter in mine:
-            if waiter.done():
-                continue  # cancelled meanwhile; what it queued is written anyway
-            if error is None:
-                waiter.set_result(None)
-            else:
-                waiter.set_exception(error)
-
-    @contextmanager
-    def _without_waiting(self) -> Iterator[None]:
-        """Let SQLite refuse at once what another process's lock holds up: waiting would stop the event loop."""
-        self._connection.execute("PRAGMA busy_timeout=0")
-        try:
-            yield
-        finally:
-            self._connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000:.0f}")
+        end_waits(mine, error)
 
     def _write_pending(self, *, waits: bool) -> None:
         pending, self._pending = self._pending, {}
@@ -254,7 +287,7 @@ class Ledger(LedgerFile, WritableLedger):
         with self._translated("written"), nullcontext() if waits else self._without_waiting():
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
-                self._check_for_others()
+                self.shared = self.shared or len(self._loops) > 1 or self._data_version() != self._version
                 for statement, rows in pending.items():
                     self._connection.executemany(statement, rows)
                 self._connection.execute("COMMIT")
@@ -266,9 +299,14 @@ class Ledger(LedgerFile, WritableLedger):
                 raise
             self._failed = False
 
-    def _check_for_others(self) -> None:
-        self.shared = self.shared or len(self._loops) > 1 or self._data_version() != self._version
-        self._checked_at = time.monotonic()
+    @contextmanager
+    def _without_waiting(self) -> Iterator[None]:
+        """Let SQLite refuse at once what another process's lock holds up: waiting would stop the event loop."""
+        self._connection.execute("PRAGMA busy_timeout=0")
+        try:
+            yield
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000:.0f}")
 
     def _data_version(self) -> int:
         """Return a number that changes when another connection writes to the ledger."""
@@ -307,7 +345,6 @@ class Ledger(LedgerFile, WritableLedger):
         """Write what is queued and close the ledger file."""
         with self._lock:
             self._closed = True
-            self._keys = None  # so that a later request fails before it is paid for
             try:
                 self._write_pending(waits=True)
             finally:
@@ -323,8 +360,10 @@ class Ledger(LedgerFile, WritableLedger):
             connection.close()
 
 
-def _is_busy(error: sqlite3.DatabaseError) -> bool:
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+def is_locked(error: LedgerError) -> bool:
+    """Return whether a ledger could not be used only because another program holds a lock on it."""
+    cause = error.__cause__
+    return isinstance(cause, sqlite3.OperationalError) and cause.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _create_private(path: Path) -> None:
@@ -334,3 +373,43 @@ def _create_private(path: Path) -> None:
     """
     with suppress(OSError):  # the file exists, or it cannot be created, which SQLite reports later
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def require_existing(path: Path) -> None:
+    """Raise LedgerError, with what writes one, if there is no ledger at ``path``."""
+    size = require_regular(path)
+    if size is None:
+        raise LedgerError(f"{path}: no such ledger. `calipers score ... -o OUT` writes one at OUT.ledger.db.")
+    if size == 0 and not Path(f"{path}-wal").exists():  # with that file, this is a ledger that is being made
+        raise LedgerError(f"{path}: is empty, so no run is recorded in it.")
+
+
+def require_regular(path: Path) -> int | None:
+    """Return the size of the ledger file at ``path``, None if there is no file.
+
+    Raises LedgerError for what is no regular file: a folder, a pipe, a device, links that lead to themselves.
+    """
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LedgerError(f"{path}: the ledger cannot be opened: {reason}") from error
+    if not S_ISREG(found.st_mode):
+        what = "a folder; name a file in it" if S_ISDIR(found.st_mode) else "not a regular file; name another"
+        raise LedgerError(f"{path}: the ledger cannot be opened: it is {what}")
+    return found.st_size
+
+
+def ledger_path(location: str | Path) -> Path:
+    """Return the path of a ledger from a path or ``sqlite:///path``. Raises LedgerError for another URL."""
+    text = str(location)
+    if text.startswith("sqlite:///"):
+        return Path(text.removeprefix("sqlite:///"))
+    if "://" in text:
+        raise LedgerError(
+            f"{text.partition('://')[0]}://: a ledger file is SQLite only; write a path, sqlite:///FILE "
+            "or postgresql://HOST/DATABASE"
+        )
+    return Path(text)

@@ -11,7 +11,6 @@ from calipers.types import (
     Canary,
     Candidate,
     Cause,
-    Comparison,
     Completion,
     JudgeRequest,
     Message,
@@ -40,10 +39,9 @@ class Shape:
 class Answer:
     """A judge's answer: its question, how the reply was read, its judgments, its cost.
 
-    ``ratings`` are (candidate, relative position from 0 to 1, value from 0 to 1); ``margins`` are (first, second,
-    margin). ``shapes`` describe all candidates, and are present for the first question about a group only. ``asked``
-    counts the question's characters; ``latency`` is in seconds; ``recorded`` means that the answer came out of a
-    ledger. ``served`` is the model, and its version, that the server names in its reply.
+    ``ratings`` are (candidate, relative position from 0 to 1, value from 0 to 1). ``shapes`` describe all candidates,
+    and are present for the first question about a group only. ``latency`` is in seconds; ``recorded`` means that the
+    answer came out of a ledger. ``served`` is the model, and its version, that the server names in its reply.
     """
 
     group_id: str
@@ -52,9 +50,7 @@ class Answer:
     cause: Cause
     outcome: Outcome
     truncated: bool
-    asked: int
     ratings: tuple[tuple[int, float, float], ...]
-    margins: tuple[tuple[int, int, float], ...]
     shapes: tuple[Shape, ...]
     canary: Canary | None
     usage: Usage
@@ -79,7 +75,6 @@ def answer_for_metrics(request: JudgeRequest, completion: Completion, reading: R
     ask = request.ask
     last = max(1, len(ask.order) - 1)
     ratings = [judgment for judgment in reading.judgments if isinstance(judgment, Rating)]
-    margins = [judgment for judgment in reading.judgments if isinstance(judgment, Comparison)]
     return Answer(
         request.view.group_id,
         ask.slot,
@@ -87,9 +82,7 @@ def answer_for_metrics(request: JudgeRequest, completion: Completion, reading: R
         ask.cause,
         reading.outcome,
         reading.truncated,
-        sum(len(message_text(message)) for message in request.messages),
         tuple((rating.item, rating.place / last, rating.value) for rating in ratings),
-        tuple((margin.first, margin.second, margin.margin) for margin in margins),
         candidate_shapes(request.view) if ask.cause == "first" else (),
         reading.canary,
         completion.usage,

@@ -25,7 +25,7 @@ def correlations_in_steps(results: Sequence[GroupResult], answers: Sequence[Answ
     scale = -exponent_of([one.reward for result in results for one in result.trajectories if one.reward is not None])
     yield
     found: dict[str, float | None] = {}
-    for pairs_of in (_of_length_and_marks, _of_positions, _of_unread_answers, _of_lost_rewards):
+    for pairs_of in (_of_length_and_marks, _of_positions, _of_lost_rewards):
         for name, pairs in pairs_of(results, answers, scale).items():
             yield
             found[name] = correlation(pairs)
@@ -53,40 +53,15 @@ def _of_positions(_: Sequence[GroupResult], answers: Sequence[Answer], __: int) 
     return {"position_correlation": pairs}
 
 
-def _of_unread_answers(results: Sequence[GroupResult], answers: Sequence[Answer], scale: int) -> dict[str, Pairs]:
-    """Return whether each answer was unreadable, with its question's length and with its group's mean reward."""
-    levels = _levels(results, scale)
-    return {
-        "parse_failure_length_correlation": [
-            (float(answer.is_unreadable), math.log1p(answer.asked)) for answer in answers
-        ],
-        "parse_failure_reward_correlation": [
-            (float(answer.is_unreadable), levels[answer.group_id]) for answer in answers if answer.group_id in levels
-        ],
-    }
-
-
-def _of_lost_rewards(results: Sequence[GroupResult], answers: Sequence[Answer], scale: int) -> dict[str, Pairs]:
-    """Return abstentions with length, for each trajectory, and with the mean reward, for each group."""
-    lost: Pairs = []
-    for trajectories, shapes in _trajectories_with_shapes(results, answers):
-        known = ((trajectory, shapes[trajectory.id]) for trajectory in trajectories if trajectory.id in shapes)
-        lost += [(float(trajectory.status == "abstained"), math.log1p(shape.characters)) for trajectory, shape in known]
-    levels = _levels(results, scale)
-    lost_level: Pairs = []
-    for result in results:
-        if result.group_id in levels:
-            abstained = sum(trajectory.status == "abstained" for trajectory in result.trajectories)
-            lost_level.append((abstained / len(result.trajectories), levels[result.group_id]))
-    return {"abstention_length_correlation": lost, "abstention_reward_correlation": lost_level}
-
-
-def _levels(results: Sequence[GroupResult], scale: int) -> dict[str, float]:
-    """Return the mean reward of each group that has one, times 2 to the power of ``scale``."""
-    groups = (
-        (result.group_id, [one.reward for one in result.trajectories if one.reward is not None]) for result in results
-    )
-    return {name: sum(math.ldexp(one, scale) for one in known) / len(known) for name, known in groups if known}
+def _of_lost_rewards(results: Sequence[GroupResult], answers: Sequence[Answer], _: int) -> dict[str, Pairs]:
+    """Return whether each trajectory abstained, with its length."""
+    lost = [
+        (float(one.status == "abstained"), math.log1p(shapes[one.id].characters))
+        for trajectories, shapes in _trajectories_with_shapes(results, answers)
+        for one in trajectories
+        if one.id in shapes
+    ]
+    return {"abstention_length_correlation": lost}
 
 
 def _trajectories_with_shapes(

@@ -12,7 +12,7 @@ from itertools import combinations
 
 from calipers.monitoring.answers import Answer
 from calipers.monitoring.correlations import correlations_in_steps
-from calipers.monitoring.staleness import STALE_AFTER, staleness_metrics
+from calipers.monitoring.staleness import staleness_metrics
 from calipers.rewards.magnitude import exponent_of, mean_of, scaled
 from calipers.rewards.reliable import estimated
 from calipers.types import GroupResult, Usage
@@ -24,15 +24,13 @@ def health(
     answers: Sequence[Answer] = (),
     *,
     disagreements: Sequence[float] = (),
-    stale_after: int = STALE_AFTER,
 ) -> dict[str, float]:
     """Return the health metrics ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
 
     ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
-    1. Rollouts more than
-    ``stale_after`` versions of the policy behind are stale.
+    1.
     """
-    return run_steps(health_in_steps(results, answers, disagreements=disagreements, stale_after=stale_after))
+    return run_steps(health_in_steps(results, answers, disagreements=disagreements))
 
 
 def health_in_steps(
@@ -40,17 +38,16 @@ def health_in_steps(
     answers: Sequence[Answer] = (),
     *,
     disagreements: Sequence[float] = (),
-    stale_after: int = STALE_AFTER,
 ) -> Steps[dict[str, float]]:
     """Return what ``health`` returns, in steps of about a millisecond for a batch of 256 groups of 8."""
     found: dict[str, float | None] = {}
     for of_results in (_outcomes, _spread, _costs):
         found |= of_results(results)
         yield
-    found |= staleness_metrics(results, stale_after=stale_after)
+    found |= staleness_metrics(results)
     yield
     if answers:
-        for of_answers in (_replies, _changed, _latencies, _panel_members):
+        for of_answers in (_replies, _changed, _latencies):
             found |= of_answers(answers)
             yield
         found |= yield from _repeatability(answers)
@@ -118,19 +115,6 @@ def _costs(results: Sequence[GroupResult]) -> dict[str, float | None]:
         "cached_tokens": sum(result.usage.cached_tokens for result in results),
         "cost_usd": Usage.total(asked).cost_usd if results else None,
     }
-
-
-def _panel_members(answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Return the answers and usage of each panel member; an empty dict for a single judge."""
-    slots = sorted({answer.slot for answer in answers})
-    found: dict[str, float | None] = {}
-    for slot in slots if len(slots) > 1 else ():
-        usage = Usage.total([answer.usage for answer in answers if answer.slot == slot])
-        found[f"panel_{slot}/answers"] = sum(answer.slot == slot for answer in answers)
-        found |= {
-            f"panel_{slot}/{name}": getattr(usage, name) for name in ("input_tokens", "output_tokens", "cost_usd")
-        }
-    return found
 
 
 def _replies(answers: Sequence[Answer]) -> dict[str, float | None]:

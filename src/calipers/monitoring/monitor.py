@@ -46,7 +46,7 @@ class Monitor:
     in every result's ``warnings``. Safe to use from several threads and event loops; one monitor may watch several
     judges. ``batches=False`` saves memory where nobody calls ``batch``, which then reports no groups. With
     ``in_pieces``, for a server, alarms are computed on the running event loop in pieces of a millisecond, so they come
-    some groups later. A rollout more than ``stale_after`` versions of the policy behind counts as stale.
+    some groups later.
     """
 
     def __init__(
@@ -59,11 +59,10 @@ class Monitor:
         quiet: bool = False,
         batches: bool = True,
         in_pieces: bool = False,
-        stale_after: int = 4,
     ) -> None:
         from calipers.monitoring.staleness import NewestVersion  # noqa: PLC0415 - as in _health_in_steps
 
-        require_whole(window=window, every=every, stale_after=stale_after)
+        require_whole(window=window, every=every)
         require_above_zero(window=window, every=every)
         require_callable(on_alarm=on_alarm)
         self._alarms = tuple(alarms)
@@ -72,7 +71,6 @@ class Monitor:
         self._quiet = quiet
         self._batches = batches
         self._in_pieces = in_pieces
-        self._stale_after = stale_after
         self._newest = NewestVersion()
         self._checking: asyncio.Task[None] | None = None
         self._lock = threading.Lock()
@@ -132,12 +130,12 @@ class Monitor:
         with self._lock:
             seen, self._batch = self._batch, []
             disagreements = list(self._disagreements)
-        return run_steps(_health_in_steps(seen, disagreements, self._stale_after))
+        return run_steps(_health_in_steps(seen, disagreements))
 
     def _metrics_in_steps(self) -> Steps[dict[str, float]]:
         with self._lock:
             seen, disagreements = list(self._window), list(self._disagreements)
-        return _health_in_steps(seen, disagreements, self._stale_after)
+        return _health_in_steps(seen, disagreements)
 
     async def _check_alarms_in_pieces(self) -> None:
         self._check_alarms(await self.metrics_in_pieces())
@@ -157,9 +155,7 @@ class Monitor:
                 self._on_alarm(alarm, metrics)
 
 
-def _health_in_steps(
-    seen: Sequence[_Seen], disagreements: Sequence[float], stale_after: int
-) -> Steps[dict[str, float]]:
+def _health_in_steps(seen: Sequence[_Seen], disagreements: Sequence[float]) -> Steps[dict[str, float]]:
     from calipers.monitoring.health import health_in_steps  # noqa: PLC0415 - all import this file, few have a monitor
 
     # A prompt in another epoch has the same group id but other rollouts, so every group gets a new id here.
@@ -170,7 +166,7 @@ def _health_in_steps(
         results.append(replace(finished.result, group_id=name))
         answers += [replace(answer, group_id=name) for answer in finished.answers]
         yield
-    return (yield from health_in_steps(results, answers, disagreements=disagreements, stale_after=stale_after))
+    return (yield from health_in_steps(results, answers, disagreements=disagreements))
 
 
 def combined_observer(*observers: Observer | None) -> Observer | None:

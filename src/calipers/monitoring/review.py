@@ -1,26 +1,21 @@
-"""Collect groups that people should review during training: most disputed, newly won, or with prompt injections."""
+"""Collect groups that people should review during training: the most disputed, and those with prompt injections."""
 
 from __future__ import annotations
 
 import heapq
 import json
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from calipers.config.arguments import require_above_zero, require_whole
 from calipers.types import GroupResult, TrajectoryGroup
 
-Reason: TypeAlias = Literal["disputed", "newly_won", "injected"]
-
-RISE: Final = 0.25
-"""How much a prompt's mean score must rise since the prompt was last judged, so that the group counts as newly won."""
-_REMEMBERED: Final = 20_000
+Reason: TypeAlias = Literal["disputed", "injected"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +29,8 @@ class _Entry:
 class ReviewQueue:
     """Stores the ``each`` groups of greatest weight for every reason to review them; ``write`` writes a groups file.
 
-    The weight is the audit's disagreement (disputed), the rise of the prompt's mean score (newly won), or the number of
-    attacks (injected). Safe to use from several threads.
+    The weight is the audit's disagreement (disputed) or the number of attacks (injected). Safe to use from several
+    threads.
     """
 
     def __init__(self, *, each: int = 20) -> None:
@@ -45,16 +40,12 @@ class ReviewQueue:
         self._lock = threading.Lock()
         self._heaps: dict[Reason, list[tuple[float, int, _Entry]]] = {reason: [] for reason in get_args(Reason)}
         self._numbers = count()
-        self._levels: OrderedDict[bytes, float] = OrderedDict()
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
         """Add a finished group to the review queue if its weight suffices, and return its result unchanged."""
         attacks = sum(len(trajectory.attacks) for trajectory in result.trajectories)
         if attacks:
             self._add("injected", _Entry(float(attacks), group, result, {}))
-        rise = self._rise(group, result)
-        if rise is not None and rise >= RISE:
-            self._add("newly_won", _Entry(rise, group, result, {}))
         return result
 
     def disputed(
@@ -98,32 +89,6 @@ class ReviewQueue:
                 heapq.heappush(heap, item)
             else:
                 heapq.heappushpop(heap, item)
-
-    def _rise(self, group: TrajectoryGroup, result: GroupResult) -> float | None:
-        """Return how much the prompt's mean score rose since it was last judged; None if either score is missing."""
-        scores = [trajectory.score for trajectory in result.trajectories if trajectory.score is not None]
-        prompt = _prompt_digest(group)
-        if not scores or not prompt:
-            return None
-        level = sum(scores) / len(scores)
-        with self._lock:
-            before = self._levels.pop(prompt, None)
-            self._levels[prompt] = level
-            if len(self._levels) > _REMEMBERED:
-                self._levels.popitem(last=False)
-        return None if before is None else level - before
-
-
-def _prompt_digest(group: TrajectoryGroup) -> bytes:
-    """Return a digest of the messages with which all trajectories of a group begin; empty if they share none."""
-    shared: Sequence[Any] = group.context
-    if not shared and group.trajectories:
-        shared = [
-            message for message in group.trajectories[0].messages[:2] if message.get("role") in {"system", "user"}
-        ]
-    if not shared:
-        return b""
-    return blake2b(json.dumps(list(shared), default=str, sort_keys=True).encode(), digest_size=16).digest()
 
 
 def _review_line(name: str, entries: Sequence[tuple[Reason, _Entry]]) -> str:

@@ -136,9 +136,7 @@ def _answer(
         cast("Cause", one.cause),
         cast("Outcome", one.outcome),
         False,  # whether it was cut off: a ledger does not record it
-        len(one.request or ""),
         tuple(_ratings(judgments, last)),
-        tuple(_margins(judgments)),
         shapes if one.cause == "first" else (),
         _canary(one.detail.get("canary")),
         _usage(answer),
@@ -155,14 +153,6 @@ def _ratings(judgments: Sequence[Mapping[str, Any]], last: int) -> list[tuple[in
         (_count(one["item"]), _count(one.get("place")) / last, value)
         for one in judgments
         if (value := measured_number(one.get("value"))) is not None and one.get("item") is not None
-    ]
-
-
-def _margins(judgments: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, float]]:
-    return [
-        (_count(one.get("first")), _count(one.get("second")), margin)
-        for one in judgments
-        if (margin := measured_number(one.get("margin"))) is not None
     ]
 
 

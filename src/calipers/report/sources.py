@@ -21,15 +21,13 @@ from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun, find_run
 from calipers.ledger.contents import (
     RecordedQuestion,
-    extent_of_run,
     positions_of_groups,
     recorded_group,
     recorded_questions,
     recorded_results,
 )
 from calipers.ledger.database import ReadableLedger
-from calipers.ledger.opening import is_postgres
-from calipers.ledger.postgres.address import Address
+from calipers.ledger.opening import Address, is_postgres
 from calipers.render import Reasoning, render
 from calipers.types import RenderedGroup, TrajectoryGroup
 
@@ -181,7 +179,7 @@ class Sources:
             {
                 "source": self.called[path],
                 "run": one.recorded.id,
-                "of": extent_of_run(one.ledger, one.recorded.id).of,
+                "of": one.ledger.rows("SELECT count(*) FROM runs")[0][0],
                 "judges": list(one.judges),
                 "is_used": bool(count or not self.results),
             }

@@ -18,7 +18,7 @@ from typing import Any, Final
 from calipers.backends.limits.budget import Budget
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.opening import is_postgres, ledger_name
-from calipers.ledger.reading import FileReader, ledger_path, require_regular
+from calipers.ledger.sqlite import FileReader, ledger_path, require_regular
 
 VARIABLE: Final = "CALIPERS_SERVER_TOKEN"
 """The environment variable with the token of a server that has a single tenant."""

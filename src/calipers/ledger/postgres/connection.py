@@ -12,9 +12,8 @@ from typing import Any, Final, TypeVar
 import asyncpg
 
 from calipers.errors import LedgerError
-from calipers.ledger.postgres.address import Address
+from calipers.ledger.opening import Address
 
-REMEDY_OF_DAMAGE: Final = "Restore a backup, or begin another with ?schema=NAME."
 _LOST: Final = (
     OSError,
     TimeoutError,
@@ -42,26 +41,7 @@ _REMEDIES: Final[tuple[tuple[tuple[type[BaseException], ...], str], ...]] = (
             "schema with SELECT, INSERT, UPDATE and DELETE on its tables to one who records runs."
         ),
     ),
-    (
-        (asyncpg.DiskFullError,),
-        "The server's disk is full: free some space and run the same command again, nothing recorded is lost.",
-    ),
-    ((asyncpg.ReadOnlySQLTransactionError,), "The server is a read-only copy; name the primary server."),
-    (
-        (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError),
-        "Its tables were changed by another program; restore a backup, or name another schema.",
-    ),
-    (
-        (asyncpg.TooManyConnectionsError,),
-        "The server has no free connection: close some, or raise its max_connections.",
-    ),
-    (
-        _LOST,
-        (
-            "Check that the server runs and that host and port are right, then run the same command again; nothing "
-            "recorded is lost."
-        ),
-    ),
+    (_LOST, "Check that the server runs at that host and port, and run the same command again; nothing is lost."),
 )
 
 
@@ -76,14 +56,11 @@ def ledger_failure(name: str, verb: str, error: BaseException) -> LedgerError:
         (text for kinds, text in _REMEDIES if isinstance(error, kinds)),
         "Run the same command again once this is fixed; nothing recorded is lost.",
     )
-    said = getattr(error, "message", None) or getattr(error, "strerror", None) or _said(error)
-    return LedgerError(f"{name}: the ledger cannot be {verb} ({said}). {remedy}")
-
-
-def _said(error: BaseException) -> str:
-    if isinstance(error, TimeoutError):
-        return "the server does not answer"
-    return str(error).partition("\n")[0][:200] or type(error).__name__
+    reason = getattr(error, "message", None) or getattr(error, "strerror", None)
+    if reason is None and isinstance(error, TimeoutError):
+        reason = "the server does not answer"
+    reason = reason or str(error).partition("\n")[0][:200] or type(error).__name__
+    return LedgerError(f"{name}: the ledger cannot be {verb} ({reason}). {remedy}")
 
 
 T = TypeVar("T")

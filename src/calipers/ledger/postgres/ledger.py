@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -12,35 +11,48 @@ from typing import Any, Final
 import asyncpg
 
 from calipers.errors import LedgerError
-from calipers.ledger.database import ANSWERS, GROUPS, Claim, ReadableLedger, Row, Table, WritableLedger
-from calipers.ledger.postgres.address import Address
-from calipers.ledger.postgres.claims import RELEASE, Claims, Granted
-from calipers.ledger.postgres.connection import REMEDY_OF_DAMAGE, Connection, LoopThread
-from calipers.ledger.postgres.schema import (
-    from_postgres,
-    lock_of,
-    numbered,
-    prepare,
-    require_ledger,
-    to_postgres,
-)
+from calipers.ledger.database import ANSWERS, GROUPS, ReadableLedger, Row, Waiter, WritableLedger, end_waits
+from calipers.ledger.opening import Address
+from calipers.ledger.postgres.claims import Claims, Granted
+from calipers.ledger.postgres.connection import Connection, LoopThread
+from calipers.ledger.postgres.schema import from_postgres, lock_of, numbered, prepare, require_ledger, to_postgres
 
 _BYTES: Final = frozenset((3,))
 """The position of the column in which answers and groups have compressed texts."""
+_WITH_BYTES: Final = frozenset(
+    (ANSWERS.insert_new, ANSWERS.insert_or_replace, GROUPS.insert_new, GROUPS.insert_or_replace)
+)
+_SECONDS: Final = 30.0
+"""How long to wait for a server that is lost or does not answer."""
 
 
-def _columns_in_bytes(statement: str) -> frozenset[int]:
-    return _BYTES if statement in _WITH_BYTES else frozenset()
+class _Database(ReadableLedger):
+    """A ledger at an address, used on a thread of its own."""
+
+    remedy_of_damage = "Restore a backup, or begin another with ?schema=NAME."
+
+    def __init__(self, location: str) -> None:
+        self._address = Address.of(location)
+        self._thread = LoopThread()
+
+    @property
+    def name(self) -> str:
+        """The ledger's address without its password, for messages."""
+        return self._address.name
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of a read-only query to the ledger. Raises LedgerError if it cannot be read."""
+        return self._thread.call(self._fetch(query, values))
+
+    async def look_up(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return what ``rows`` returns from the ledger, without blocking the caller's event loop."""
+        return await self._thread.awaited(self._fetch(query, values))
+
+    async def _fetch(self, query: str, values: Sequence[Any]) -> list[Row]:
+        raise NotImplementedError
 
 
-def _statements(table: Table) -> tuple[str, str]:
-    return table.insert_new, table.insert_or_replace
-
-
-_WITH_BYTES: Final = frozenset((*_statements(ANSWERS), *_statements(GROUPS)))
-
-
-class PostgresLedger(WritableLedger):
+class PostgresLedger(_Database, WritableLedger):
     """The ledger at a ``postgresql://`` URL; its schema and tables are created unless ``create`` is False.
 
     A process that shares it with others on any machine pays for no request that another one is asking. Raises
@@ -48,18 +60,14 @@ class PostgresLedger(WritableLedger):
     that is lost later is waited for, ``patience`` seconds.
     """
 
-    remedy_of_damage = REMEDY_OF_DAMAGE
     claims = True
+    shared = True
 
-    def __init__(self, location: str, *, create: bool = True, patience: float = 30.0) -> None:
-        self._address = Address.of(location)
-        self._lock = threading.Lock()
-        self._pending: dict[str, list[Row]] = {}
-        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+    def __init__(self, location: str, *, create: bool = True, patience: float = _SECONDS) -> None:
+        WritableLedger.__init__(self)
         self._writing = False
         self._written: Future[None] | None = None
-        self._closed = False
-        self._thread = LoopThread()
+        super().__init__(location)
         try:
             self._thread.call(self._open(patience, create=create))
         except BaseException:
@@ -78,91 +86,37 @@ class PostgresLedger(WritableLedger):
     async def _register(self, connection: asyncpg.Connection) -> None:
         await self._claims.begin(connection)
 
-    @property
-    def name(self) -> str:
-        """The ledger's address without its password, for messages."""
-        return self._address.name
-
-    @property
-    def shared(self) -> bool:  # type: ignore[override]
-        """True after a connection to the ledger's server was lost, or another process was."""
-        return self._claims.uncertain
-
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Return the rows of a read-only query to the ledger. Raises LedgerError if it cannot be read."""
-        return self._thread.call(self._fetch(query, values))
-
-    async def look_up(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Return what ``rows`` returns from the ledger, without blocking the caller's event loop."""
-        return await self._thread.awaited(self._fetch(query, values))
-
     async def _fetch(self, query: str, values: Sequence[Any]) -> list[Row]:
         self._require_open("read")
-        found = await self._reader.run("read", lambda connection: connection.fetch(numbered(query), *values))
-        return from_postgres(found)
+        return from_postgres(await self._reader.run("read", lambda one: one.fetch(numbered(query), *values)))
 
     def _require_open(self, verb: str) -> None:
         if self._closed:
             raise LedgerError(f"{self.name}: the ledger cannot be {verb}, because it is closed.")
 
-    def may_hold(self, key: str) -> bool:  # noqa: ARG002 - as in the interface
-        """Return True: other processes record answers in the same ledger."""
-        return True
-
-    def add_key(self, key: str) -> None:
-        """Do nothing, because every claim looks for the ledger's answer."""
-
-    async def claim(self, key: str) -> Claim:
-        """Wait for the right to ask the request ``key``, or for its answer in the ledger."""
+    async def claim(self, key: str) -> bool:
+        """Wait for the right to ask the request ``key`` (True), or for its answer in the ledger (False)."""
         self._require_open("read")
         granted: Granted = Granted()
         self._thread.loop.call_soon_threadsafe(self._claims.want, key, granted)
         try:
             return await asyncio.wrap_future(granted)
         except asyncio.CancelledError:
-            if not granted.cancelled() and granted.exception() is None and granted.result() != "answered":
+            if not granted.cancelled() and granted.exception() is None and granted.result():
                 self.release(key)  # it was granted in the same moment
-                self.commit_soon()
             raise
 
     def release(self, key: str) -> None:
-        """Give up the claim to the request ``key``, with the ledger's next commit."""
-        self._claims.held.discard(key)
-        self.put(RELEASE, (key, self._claims.worker))
+        """Give up the claim to the request ``key``, whose answer is committed, or which got none."""
+        self._thread.loop.call_soon_threadsafe(self._claims.release, key)
 
-    def put(self, statement: str, values: Row) -> None:
-        """Queue a write to the ledger. It is safe after a later ``commit`` or ``close`` has returned."""
-        row = to_postgres(values, _columns_in_bytes(statement))
-        with self._lock:
-            self._pending.setdefault(statement, []).append(row)
+    def _as_stored(self, statement: str, values: Row) -> Row:
+        return to_postgres(values, _BYTES if statement in _WITH_BYTES else frozenset())
 
     def insert(self, statement: str, values: Row) -> int:
         """Insert a row into the ledger at once and return its id."""
-        query, row = f"{numbered(statement)} RETURNING id", to_postgres(values, frozenset())
+        query, row = f"{numbered(statement)} RETURNING id", self._as_stored(statement, values)
         return int(self._thread.call(self._writer.run("written", lambda one: one.fetchval(query, *row))))
-
-    def share_run(self, run: int) -> None:
-        """Let other processes join the ledger's run ``run``."""
-        query = "INSERT INTO shared_runs (run, next) VALUES ($1, 0) ON CONFLICT DO NOTHING"
-        self._thread.call(self._writer.run("written", lambda one: one.execute(query, run)))
-
-    async def take_number(self, run: int) -> int:
-        """Return the next number of a group of the ledger's shared run ``run``, which no other process gets."""
-        self._require_open("written")
-        query = "UPDATE shared_runs SET next = next + 1 WHERE run = $1 RETURNING next - 1"
-        found = await self._thread.awaited(self._writer.run("written", lambda one: one.fetchval(query, run)))
-        if found is None:
-            raise LedgerError(f"{self.name}: run {run} is not shared between processes; begin it with shared=True")
-        return int(found)
-
-    async def commit(self) -> None:
-        """Wait until all queued writes to the ledger are committed. Many waiters share a transaction."""
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
-        with self._lock:
-            self._waiting.append((loop, waiter))
-        self.commit_soon()
-        await waiter
 
     def commit_soon(self) -> None:
         """Commit the ledger's queue soon, without waiting for it."""
@@ -198,11 +152,6 @@ class PostgresLedger(WritableLedger):
                     await connection.execute("SELECT pg_advisory_xact_lock($1)", lock_of(self._address, "groups"))
                 await connection.executemany(numbered(statement), rows)
 
-    def continue_numbers(self) -> None:
-        """Number further runs after those that the ledger has."""
-        query = "SELECT setval(pg_get_serial_sequence('runs', 'id'), max(id)) FROM runs HAVING count(*) > 0"
-        self._thread.call(self._writer.run("written", lambda one: one.execute(query)))
-
     def close(self) -> None:
         """Write what is queued, and close the connections to the ledger's server."""
         with self._lock:
@@ -231,40 +180,24 @@ class PostgresLedger(WritableLedger):
         await self._reader.close()
 
 
-def _wake(waiting: Sequence[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]], error: LedgerError | None) -> None:
+def _wake(waiting: Sequence[Waiter], error: LedgerError | None) -> None:
     """Tell those who wait for a commit that it is done, with one call for each of their event loops."""
     by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for loop, waiter in waiting:
         by_loop.setdefault(loop, []).append(waiter)
     for loop, waiters in by_loop.items():
         if not loop.is_closed():
-            loop.call_soon_threadsafe(_finish_waiters, waiters, error)
+            loop.call_soon_threadsafe(end_waits, waiters, error)
 
 
-def _finish_waiters(waiters: Sequence[asyncio.Future[None]], error: LedgerError | None) -> None:
-    for waiter in waiters:
-        if waiter.done():
-            continue  # cancelled meanwhile; what it queued is written anyway
-        if error is None:
-            waiter.set_result(None)
-        else:
-            waiter.set_exception(error)
-
-
-_PATIENCE = 30.0
-
-
-class PostgresReader(ReadableLedger):
+class PostgresReader(_Database):
     """The ledger at a ``postgresql://`` URL, read in one snapshot, which holds up no run that writes meanwhile.
 
     Raises LedgerError, with the remedy, for one that cannot be read.
     """
 
-    remedy_of_damage = REMEDY_OF_DAMAGE
-
     def __init__(self, location: str) -> None:
-        self._address = Address.of(location)
-        self._thread = LoopThread()
+        super().__init__(location)
         try:
             self._thread.call(self._open())
         except BaseException:
@@ -272,25 +205,17 @@ class PostgresReader(ReadableLedger):
             raise
 
     async def _open(self) -> None:
-        self._connection = Connection(self._address, _PATIENCE)
+        self._connection = Connection(self._address, _SECONDS)
         await self._connection.run("opened", self._begin, again=False)
 
     async def _begin(self, connection: asyncpg.Connection) -> None:
         await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         await require_ledger(connection, self._address)
 
-    @property
-    def name(self) -> str:
-        """The ledger's address without its password, for messages."""
-        return self._address.name
-
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Return the rows of a read-only query to the ledger. Raises LedgerError if it cannot be read."""
-        return from_postgres(self._thread.call(self._fetch(numbered(query), values)))
-
-    async def _fetch(self, query: str, values: Sequence[Any]) -> list[asyncpg.Record]:
+    async def _fetch(self, query: str, values: Sequence[Any]) -> list[Row]:
         # A new connection would have another snapshot, so a lost one is not opened again.
-        return await self._connection.run("read", lambda one: one.fetch(query, *values), again=False)
+        found = await self._connection.run("read", lambda one: one.fetch(numbered(query), *values), again=False)
+        return from_postgres(found)
 
     def close(self) -> None:
         """Close the connection to the ledger's server."""

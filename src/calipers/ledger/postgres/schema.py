@@ -13,12 +13,10 @@ from typing import Any, Final
 import asyncpg
 
 from calipers.errors import LedgerError
-from calipers.ledger.database import FORMAT, Row, as_stored
-from calipers.ledger.postgres.address import Address
+from calipers.ledger.database import COMPRESSED, FORMAT, Row, as_stored
+from calipers.ledger.opening import Address
 
 _MARK: Final = "␀"
-_COMPRESSED: Final = b"\x28\xb5\x2f\xfd"
-"""The first bytes of Zstandard's data."""
 _TEXT: Final = b"\0"
 _PARAMETER: Final = re.compile(r"\?")
 
@@ -45,7 +43,7 @@ def _stored(value: Any, as_bytes: bool) -> Any:  # noqa: FBT001 - a flag of each
         value = as_stored(value)
     if as_bytes:
         data = value.encode()
-        return _TEXT + data if data.startswith((_COMPRESSED, _TEXT)) else data
+        return _TEXT + data if data.startswith((COMPRESSED, _TEXT)) else data
     return _marked(value) if "\0" in value or _MARK in value else value
 
 
@@ -63,13 +61,9 @@ def _read(value: Any) -> Any:
         if _MARK not in value:
             return value
         return re.sub(f"{_MARK}(.)", lambda found: "\0" if found[1] == "0" else found[1], value, flags=re.DOTALL)
-    if type(value) is bytes and not value.startswith(_COMPRESSED):
+    if type(value) is bytes and not value.startswith(COMPRESSED):
         return value.removeprefix(_TEXT).decode("utf-8", "surrogateescape")
     return value
-
-
-def _sql(name: str) -> str:
-    return files("calipers.ledger.postgres").joinpath(name).read_text(encoding="utf-8")
 
 
 def lock_of(address: Address, purpose: str) -> int:

@@ -6,6 +6,7 @@ CREATE TABLE answers (
   finish_reason TEXT NOT NULL, reasoning TEXT NOT NULL, served_model TEXT, input_tokens BIGINT NOT NULL,
   output_tokens BIGINT NOT NULL, cached_tokens BIGINT NOT NULL, cost_usd DOUBLE PRECISION,
   latency DOUBLE PRECISION NOT NULL, attempts BIGINT NOT NULL, answered_at TEXT NOT NULL,
+  logprobs TEXT, failed_before TEXT,
   rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE
 );
 CREATE TABLE runs (
@@ -23,16 +24,12 @@ CREATE TABLE asks (
 CREATE TABLE learned (
   endpoint TEXT NOT NULL, model TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (endpoint, model)
 );
-CREATE TABLE odds (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE failed_calls (
   run BIGINT NOT NULL REFERENCES runs(id), position BIGINT NOT NULL, number BIGINT NOT NULL, call BIGINT NOT NULL,
   key TEXT NOT NULL, kind TEXT NOT NULL, metered BIGINT NOT NULL, input_tokens BIGINT NOT NULL,
   output_tokens BIGINT NOT NULL, cached_tokens BIGINT NOT NULL, cost_usd DOUBLE PRECISION, failed_at TEXT NOT NULL,
   PRIMARY KEY (run, position, number, call)
 );
-CREATE TABLE failed_before (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE shared_runs (run BIGINT PRIMARY KEY REFERENCES runs(id), next BIGINT NOT NULL);
--- Which worker asks which request now. It is not written to the log: after a crash of the server nobody is asking.
-CREATE UNLOGGED TABLE claims (key TEXT PRIMARY KEY, worker BIGINT NOT NULL);
 CREATE INDEX groups_by_name ON groups USING hash (group_id);
+CREATE INDEX failed_calls_by_key ON failed_calls (key);
 CREATE INDEX asks_without_verdict ON asks (key) WHERE outcome IN ('rejected', 'partial');
