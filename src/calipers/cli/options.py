@@ -215,7 +215,7 @@ def _options(table: Mapping[str, Any]) -> Iterator[CommandOption]:
     yield from (_declared(*rows[name]) for name in table.get("shared", ()))
 
 
-_OF_COMMANDS: Final = ("required", "rare", "exists", "name", "flag_value")
+_OF_COMMANDS: Final = ("required", "rare", "exists", "name")
 """What a row may say beside the fields of Option."""
 
 
@@ -252,8 +252,6 @@ def _option(option: Option, more: Mapping[str, Any]) -> CommandOption:
         attributes["is_flag"] = True  # is_flag=False, given explicitly, makes click accept the option without its value
     elif option.default is not None and not option.unset:
         attributes |= {"default": str(option.default) if option.reads else option.default, "show_default": True}
-    if "flag_value" in more:
-        attributes |= {"is_flag": False, "flag_value": more["flag_value"]}
     if option.flag in {"judge", "model"}:
         attributes["shell_complete"] = _complete_judges
     if option.flag == "env-file":  # read before the other options

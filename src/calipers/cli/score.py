@@ -197,7 +197,7 @@ class Scoring(Protocol):
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The ``rules`` of a command with the ``settings`` of their Hybrid, and the judge's ``standards`` if reference
-    answers are added to them. Ray's workers use it, too.
+    answers are added to them.
     """
 
     rules: RuleFile | None = None
