@@ -104,4 +104,3 @@ def test_noise_alone_is_an_estimated_reliability_of_0_and_never_an_unknown_one()
 def test_what_division_undoes_is_said_with_what_is_left():
     assert no_signal.undone_by_division("rank", instead="") is None
     assert "and 0 where their reliability is 0. Do" in str(no_signal.undone_by_division("weighted", instead="Do."))
-    assert "of plain scores. Do" in str(no_signal.undone_by_division("min_max", instead="Do."))
