@@ -66,7 +66,6 @@ def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder:
         '[score]\nbase-url = ["http://elsewhere/v1"]': "base-url",
         'judge = "openai/m@http://elsewhere/v1"': "judge",
         'judge = ["embedded", "huggingface/https://elsewhere/v1"]': "judge",
-        'criteria-writer = "openai/m@http://elsewhere/v1"': "criteria-writer",
         'param = ["api_base=elsewhere"]': "param",
         'header = ["X-Key=1"]': "header",
         'out = "mine"': "out",

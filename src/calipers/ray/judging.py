@@ -20,6 +20,7 @@ from calipers.inputs import as_group
 from calipers.inputs.records import row_as_object
 from calipers.judging.judge import Judge
 from calipers.judging.remote import Batch, Note, Outcome, SharedJudge, judge_of_batch
+from calipers.ledger import group_digest
 from calipers.protocols.question import Parse
 from calipers.types import GroupResult, JudgeRequest, TrajectoryGroup
 from calipers.types.encoding import without_lone_surrogates
@@ -110,8 +111,7 @@ class JudgeActor:
         os.chdir(folder)
         self._arguments = arguments
         self._judge: SharedJudge
-        self._tasks: dict[tuple[str, int], int] = {}
-        self._numbered = 0
+        self._numbers: dict[str, int] = {}
 
     async def start(self) -> Sequence[str] | CalipersError:
         """Build the judge, check it, and begin the run. Returns its warnings, or the error."""
@@ -121,14 +121,10 @@ class JudgeActor:
         except CalipersError as error:
             return error
 
-    async def begin(self, task: str, part: int, groups: int) -> Batch:
-        """Begin the ``groups`` of a ``part`` of a task of Ray, and number them.
-
-        Ray repeats a task under its old name if its worker or its result was lost; the groups keep their numbers.
-        """
-        first = self._tasks.setdefault((task, part), self._numbered)
-        self._numbered = max(self._numbered, first + groups)
-        return Batch(self._judge.begin(first + groups - 1), range(first, first + groups))
+    async def begin(self, digests: Sequence[str]) -> Batch:
+        """Begin groups, numbered by their content: Ray repeats work, under other names too, if a worker was lost."""
+        numbers = [self._numbers.setdefault(digest, len(self._numbers)) for digest in digests]
+        return Batch(self._judge.begin(max(numbers, default=0)), numbers)
 
     async def answer(self, number: int, request: JudgeRequest) -> Outcome:
         """Return the answer to a request about group ``number``, or the error."""
@@ -156,7 +152,6 @@ class Worker:
             )
         self._actor, self._parse, self._wrap = actor, parse, wrap
         self._ray = import_ray()
-        self._task, self._parts = "", 0
 
     def __call__(self, rows: Any) -> Any:
         """Return a table with a row for each of the ``rows``, in their order: the result, or the error."""
@@ -183,9 +178,8 @@ class Worker:
         return error
 
     async def _judged(self, groups: Sequence[TrajectoryGroup]) -> list[GroupResult]:
-        task = str(self._ray.get_runtime_context().get_task_id())
-        self._task, self._parts = task, self._parts + 1 if task == self._task else 0
-        batch = await self._of_actor(self._actor.begin.remote(task, self._parts, len(groups)))
+        digests = [group_digest(group) for group in groups]
+        batch = await self._of_actor(self._actor.begin.remote(digests))
         judge = judge_of_batch(self, batch, parse=self._parse)
         scoring: Scoring = judge if self._wrap is None else self._wrap(judge)
         return [one async for one in scoring.score_groups(groups, concurrency=len(groups), ordered=True)]
