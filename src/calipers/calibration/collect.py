@@ -148,7 +148,8 @@ async def collect_judgments(
     """
     judgeable = judgeable_groups(groups, rubric=rubric)
     answers = JudgeAnswers.of(name, protocol, prompt_variant)
-    judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, "watchers": [answers.observe], **options})
+    watchers = [*options.pop("watchers", ()), answers.observe]
+    judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, **options, "watchers": watchers})
     answers.settings = judge.settings
     temperature = (judge.settings.calls.params or {}).get("temperature")
     answers.temperature = temperature if isinstance(temperature, int | float) else None
