@@ -549,7 +549,9 @@ def digest(value: Any) -> bytes:
 
 def recorded_name(run: str, group_id: str) -> str:
     """Return the id under which the ledger has a group of the server."""
-    # A colon at the beginning is that of a group without a run, whose id has a colon itself.
+    # The first colon ends the run, whose own colons are written otherwise. A colon at the beginning is that of a group
+    # without a run, whose id has a colon itself.
+    run = run.replace("%", "%25").replace(":", "%3A")
     return f"{run}:{group_id}" if run or ":" in group_id else group_id
 
 
