@@ -93,14 +93,18 @@ def advantages(rewards: list[float]) -> list[float]:
     return [0.0 if math.isnan(one) else (one - fmean(known)) / (pstdev(known) + 1e-8) for one in rewards]
 
 
-@pytest.mark.parametrize("silent", [False, True])
-def test_its_own_loops_score_each_group_and_a_missing_score_costs_its_own_row(*, silent: bool):
-    with FaultyServer() as server:
+def test_its_own_loops_score_each_group_and_a_missing_score_costs_its_own_row():
+    with FaultyServer() as server:  # one for both turns, because a process has one judge for each function
         models(server, "tiny")
-        server.script(Served(Opinions(silent_on_one=silent)))
         ADDRESS[:] = [server.url]
-        reward = pickle.loads(pickle.dumps(reward_func(make_judge, num_generations=SIZE, only_reward=True)))  # noqa: S301 - as AsyncGRPO sends it
-        samples = samples_of(reward, server)
+        for silent in (False, True):
+            server.script(Served(Opinions(silent_on_one=silent)))
+            made = reward_func(make_judge, num_generations=SIZE, only_reward=True)
+            sent = pickle.loads(pickle.dumps(made))  # noqa: S301 - as AsyncGRPO sends it
+            require_own_rows(samples_of(sent, server), silent=silent)
+
+
+def require_own_rows(samples: list[Any], *, silent: bool) -> None:
     for start in range(0, len(samples), SIZE):
         group = samples[start : start + SIZE]
         assert len({(one.group_id, one.model_version) for one in group}) == 1
