@@ -48,7 +48,7 @@ def test_help_fits_80_columns_and_shows_everyday_options_of_a_judge_only():
     for path, _, command in declared():
         ended = runner.invoke(app, [*path, "--help"], terminal_width=80)
         assert ended.exit_code == 0
-        assert [line for line in ended.output.splitlines() if len(line) > 80] == []
+        assert [line for line in ended.output.splitlines() if len(line) > 80 or "None]" in line] == []
         rare = [one.opts[-1] for one in command.params if getattr(one, "rare", False)]
         assert [flag for flag in rare if f"  {flag} " in ended.output] == []
         if rare:

@@ -100,6 +100,9 @@ def test_a_ledger_is_exported(location: str, tmp_path: Path) -> None:
     assert all("scores" in row["text"] and row["input_tokens"] > 0 for row in answered)
     assert json.loads(rows[0]["source"])["group_id"] == rows[0]["group_id"]
     (tmp_path / "notes.txt").write_text("mine")
+    missing = call("ledger", "export", location, "-o", str(tmp_path / "none.parquet"), "--run", "77")
+    assert isinstance(missing.exception, CalipersError)
+    assert not list(tmp_path.glob("none.parquet*")), "a failure leaves no file that blocks the next command"
     refused = call("ledger", "export", location, "-o", str(tmp_path / "notes.txt"))
     assert isinstance(refused.exception, CalipersError)
 

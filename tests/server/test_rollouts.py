@@ -362,6 +362,8 @@ async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty:
         named = {**group, "group_id": "g", "run": "r"}
         assert (await server.post("/v1/groups", named)).body["group_id"] == "g"
         assert (await server.post("/v1/groups", {"trajectories": []})).status == 422
+        infinite = b'{"trajectories": [{"messages": [], "metadata": {"z": 1e999}}]}'
+        assert (await server.post("/v1/groups", infinite)).status == 422
     assert questions(faulty) == 1
 
 

@@ -148,7 +148,7 @@ async def test_stop_is_called_in_place_of_an_exception(faulty: FaultyServer, ada
     play = ADAPTERS[adapter].make(judge_at(faulty), patience=2, stop=stop)
     told = [await _raised(play) for _ in range(4)]
     assert "in a row" not in "".join(one or "" for one in told)
-    assert (adapter == "verifiers") == any(told)  # which is told of each lost group by a raise
+    assert (adapter == "verifiers") == any(told)  # its adapter raises for each lost group
     assert stopped == [1]
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
+from click.types import IntParamType
 
 from calipers import registry
 from calipers.config.flat_names import judge_arguments, require_switched_on
@@ -91,6 +92,10 @@ class _FiniteRange(click.FloatRange):
         if not isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+    def _describe_range(self) -> str:
+        """Return the range for --help: click shows one without bounds as "x<=None"."""
+        return "" if self.min is self.max is None else super()._describe_range()
 
 
 class _InputFile(click.ParamType):  # type: ignore[type-arg]  # as above
@@ -269,7 +274,7 @@ def _type(option: Option) -> Any:
             return _RegisteredName(option.registered) if option.registered else click.Choice(option.choices)
         case "whole" if option.reads is None:
             low, high = (None if bound is None else int(bound) for bound in (option.low, option.high))
-            kind = click.IntRange(low, high)
+            kind = IntParamType() if low is high is None else click.IntRange(low, high)
             kind.name = "whole number"  # for the error
         case "number":
             kind = _FiniteRange(option.low, option.high, min_open=option.above, max_open=option.below)

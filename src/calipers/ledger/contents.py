@@ -165,6 +165,7 @@ def _row(ledger: ReadableLedger, found: tuple[Any, ...], *, first: bool) -> dict
 def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None) -> int:
     """Write a ledger's questions and answers to a Parquet file; return the number of rows.
 
+    ``path`` is replaced when all is written, so a failure leaves it as it was.
     Raises ConfigError, with the install command, if pyarrow is missing, and for a file that cannot be written.
     """
     try:
@@ -175,8 +176,9 @@ def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None) ->
     schema = pa.schema(list(_COLUMNS.items()))
     count = 0
     rows: list[dict[str, Any]] = []
+    part = path.with_name(f"{path.name}.part")
     try:
-        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        with pq.ParquetWriter(part, schema, compression="zstd") as writer:
             for row in exported_rows(ledger, run):
                 count += 1
                 rows.append(row)
@@ -184,8 +186,11 @@ def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None) ->
                     writer.write_table(pa.Table.from_pylist(rows, schema))
                     rows = []
             writer.write_table(pa.Table.from_pylist(rows, schema))
+        part.replace(path)
     except OSError as error:
         raise ConfigError(f"--out {path}: cannot be written ({error.strerror or error})") from error
+    finally:
+        part.unlink(missing_ok=True)
     return count
 
 

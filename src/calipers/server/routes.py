@@ -62,8 +62,11 @@ class Asked:
 
     @property
     def data(self) -> Any:
-        """The body with the fields that its form does not name."""
-        return msgspec.json.decode(self.body)
+        """The body with the fields that its form does not name. Raises RefusalError for a number that is none."""
+        try:
+            return msgspec.json.decode(self.body)
+        except msgspec.ValidationError as error:
+            raise invalid(str(error)) from None
 
     def group_size(self, stated: int | None = None) -> int:
         """Return the size of an engine's group. Raises RefusalError if nobody says it."""

@@ -127,7 +127,7 @@ async def test_waits_double_up_to_thirty_seconds_and_are_never_shorter_than_the_
         world = World(died(20.0))
         await world.limited(deadline=None).complete(question())
         waits.add(world.slept[0])
-    assert len(waits) == 20, "clients that are told the same moment come back at different ones"
+    assert len(waits) == 20, "clients that got the same Retry-After come back at different times"
     assert 20.0 <= min(waits) <= max(waits) <= 20.5
 
 
