@@ -73,7 +73,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell's background jobs ignore SIGINT, and all processes that they start; tests interrupt programs.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # How long an example takes says how busy the machine is; what must be quick has a test or a benchmark of its own.
-    settings.register_profile("calipers", deadline=None)
+    settings.register_profile("search", deadline=None)
+    # The plain tests draw the same examples each time, so that they fail for a change only; .ci/slow draws new ones.
+    settings.register_profile("calipers", deadline=None, derandomize=True)
     settings.load_profile("calipers")
     sys.addaudithook(_stay_on_loopback)
     path = config.getoption("--passed")

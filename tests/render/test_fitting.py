@@ -192,6 +192,13 @@ def test_every_candidate_gets_the_same_number_of_characters() -> None:
     assert count_characters(short.head) + sum(lengths) > 7_800
 
 
+def test_a_system_prompt_that_a_tool_returns_too_stays_whole() -> None:
+    text = rows(60, 1)
+    system: Message = {"role": "system", "content": text}
+    one = group(*((*turn(1, text), *turn(2, rows(90, n)), answer("x")) for n in (0, 1)), context=(system, TASK))
+    assert read(shortened(one, int(whole(render(one)) * 0.8))).messages["K0"][0] == system
+
+
 def test_a_shared_result_is_shortened_once_for_all() -> None:
     shared = rows(300, 1)
     one = group(*((*turn(1, shared), answer(f"final {n}")) for n in range(3)))

@@ -47,6 +47,7 @@ _LARGER = "name a judge with a larger window"
 _LAYOUT = frozenset({"offered", "no", "marks", "tools", "context:", "exhibit"})
 _HEADED = frozenset({"system", "user", "assistant", "developer", "role", "result", "error"})
 _ANSWERS = frozenset({"assistant", "text", "refusal", "image"})
+_UNCUT = frozenset({"image", "fields", "part"})
 _ONE_LINE = frozenset({"call", "fields", "part"})
 """Blocks whose content begins on the header line."""
 _SEE = re.compile(r" see (X\d+)$")
@@ -437,20 +438,20 @@ def _outline(
         if one.number >= 0 and roles[one.number] == "assistant" and one.word in _ANSWERS and (one.text or one.see)
     ]
     answer = -1 if candidate is None and is_answered else max(answers, default=-1)
-    exhibits, stay = frozenset(whole), {turns[answer] if answer >= 0 else -1, max(turns, default=-1)}
+    stay = {turns[answer] if answer >= 0 else -1, max(turns, default=-1)}
     if candidate is not None:
         begun = any(message["role"] == "assistant" for message in candidate.messages[: view.prefix_length])
         first = 0 if begun else roles.index("assistant") if "assistant" in roles else len(roles)
         stay |= {turns[number] for number in range(first) if roles[number] != "tool"}
+
+    def stays_whole(message: _Block) -> bool:
+        is_answer = message.number == answer and message.word in _ANSWERS
+        return roles[message.number] not in {"assistant", "tool"} or message.word in _UNCUT or is_answer
+
+    exhibits = {*whole, *(one.see for one in blocks if one.number >= 0 and stays_whole(one))}
     outlined = []
     for one in blocks:
-        can_be_cut = (
-            one.exhibit not in exhibits
-            if one.number < 0
-            else roles[one.number] in {"assistant", "tool"}
-            and one.word not in {"image", "fields", "part"}
-            and not (one.number == answer and one.word in _ANSWERS)
-        )
+        can_be_cut = one.exhibit not in exhibits if one.number < 0 else not stays_whole(one)
         turn = turns[one.number] if candidate is not None and one.number >= 0 else -1
         is_text = IMAGE not in one.text and (one.number >= 0 or bool(one.exhibit))
         outlined.append(replace(one, turn=turn, can_be_cut=can_be_cut and is_text))
