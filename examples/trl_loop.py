@@ -19,11 +19,11 @@ os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 
 import datasets
 import trl
+from calipers.scenarios.keeping import Rollouts
 from tiny import LENGTH, Policy, WordJudge, draw, scenarios
 
 import calipers
 from calipers.scenarios import Scenario, keep
-from calipers.scenarios.keeping import Rollouts
 from calipers.trainers.trl import reward_func
 
 GROUP = 8

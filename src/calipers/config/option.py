@@ -1,7 +1,7 @@
 """How one option of a judge is declared: its default, type, range and help sentence, and its names outside Python.
 
-An option of a judge is a field of a frozen dataclass, declared with ``option``: its row in ``options.toml`` says all but
-its type. Other settings (a study's) are declared in place, with ``setting``.
+An option of a judge is a field of a frozen dataclass, declared with ``option``; its row in ``options.toml`` says all
+but its type. Other settings (a study's) are declared in place, with ``setting``.
 """
 
 from __future__ import annotations
