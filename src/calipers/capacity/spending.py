@@ -1,7 +1,7 @@
 """What judging or generating will cost: calls, tokens and dollars, counted before any is spent.
 
 A judge's calls are counted by judging the groups with stand-ins, which answer every question well and at once. So the
-questions are those of the run. Where their number depends on answers (``resolve``), they are the most that there may be.
+questions are those of the run. Where their number depends on answers (``resolve``), they are the most that are asked.
 """
 
 from __future__ import annotations

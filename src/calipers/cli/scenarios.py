@@ -52,12 +52,12 @@ async def _write(task: str, out: str, options: dict[str, Any]) -> int:
         print_message(f"Warning: {problem}")
     if not made.scenarios:
         raise InputError(f"no scenario could be used ({_by_reason(made) or 'the replies hold none'})")
-    train, validation = split(made.scenarios, options["validation"])
-    write_split(train, validation, out, tools)
+    parts = split(made.scenarios, options["validation"])
+    write_split(parts, out, tools)
     _print_coverage(made, tools)
     click.echo(
         f"{len(made.scenarios)} of {options['count']} scenarios by {counted(made.calls, 'call')}: "
-        f"{len(train)} for training, {len(validation)} for validation"
+        f"{len(parts.train)} for training, {len(parts.validation)} for validation"
     )
     return int(len(made.scenarios) < options["count"] or bool(made.problems))
 

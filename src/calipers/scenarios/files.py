@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import write_rows
@@ -36,7 +36,14 @@ def validation_path(out: str) -> str:
     return str(path.with_name(f"{path.stem}.validation{path.suffix}"))
 
 
-def split(scenarios: Sequence[Scenario], share: float, *, seed: int = 0) -> tuple[list[Scenario], list[Scenario]]:
+class Split(NamedTuple):
+    """Scenarios for training and for validation."""
+
+    train: list[Scenario]
+    validation: list[Scenario]
+
+
+def split(scenarios: Sequence[Scenario], share: float, *, seed: int = 0) -> Split:
     """Return scenarios for training, and about ``share`` of each difficulty for validation.
 
     Which they are follows from ``seed`` and their texts, not from the order of writing. Something stays in training.
@@ -47,17 +54,18 @@ def split(scenarios: Sequence[Scenario], share: float, *, seed: int = 0) -> tupl
         held.update(name for _, name in drawn[: round(len(drawn) * share)])
     if held and len(held) == len(scenarios):
         held.discard(min(held))
-    return [one for one in scenarios if one.id not in held], [one for one in scenarios if one.id in held]
+    train = [one for one in scenarios if one.id not in held]
+    return Split(train, [one for one in scenarios if one.id in held])
 
 
 def _drawn(name: str, seed: int) -> bytes:
     return hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest()
 
 
-def write_split(train: Sequence[Scenario], validation: Sequence[Scenario], out: str, tools: Sequence[Tool]) -> None:
+def write_split(parts: Split, out: str, tools: Sequence[Tool]) -> None:
     """Write a split's scenarios. Validation scenarios of an earlier run never stay: they may be trained on now."""
     beside = validation_path(out)
-    for path, side, name in ((out, train, "train"), (beside, validation, "validation")):
+    for path, side, name in ((out, parts.train, "train"), (beside, parts.validation, "validation")):
         if side:
             verl = path.endswith(".parquet")
             rows = (_verl_row(one, at, name, tools) if verl else _row(one, tools) for at, one in enumerate(side))
