@@ -168,8 +168,11 @@ def option(key: str, **more: Any) -> Any:
     return setting(tuple(default) if isinstance(default, list) else default, row.pop("help"), **row)
 
 
-def setting(default: Any, help: str, kind: Kind = "object", **more: Any) -> Any:  # noqa: A002 - the option's own word
-    """Declare a setting with its default, its sentence and its checks."""
+def setting(default: Any, help: str, kind: Kind | None = None, **more: Any) -> Any:  # noqa: A002 - the option's own word
+    """Declare a setting with its default, its sentence and its checks. ``kind`` follows from choices or a number."""
+    if kind is None:
+        numbers: dict[type, Kind] = {int: "whole", float: "number"}
+        kind = "choice" if "choices" in more else numbers.get(type(default), "object")
     return field(default=default, metadata={_KEY: Option(help, kind, default, **more)})
 
 

@@ -63,29 +63,23 @@ class ClosedForm:
         (0.9, 0.5, 0.2), "The share of right answers to easy, medium and hard prompts.", check=_require_inner_shares
     )
     ease: float = setting(
-        1.0, "How easily quality is learned: the log-odds that a unit of its parameter adds.", "number", low=0, high=100
+        1.0, "How easily quality is learned: the log-odds that a unit of its parameter adds.", low=0, high=100
     )
-    length_floor: int = setting(3, "The shortest response, in tokens.", "whole", low=3, high=1999)
-    length_cap: int = setting(24, "The longest response, in tokens.", "whole", low=4, high=2000)
-    length_mean: float = setting(9.7, "The mean length, in tokens.", "number", low=3, high=2000)
-    length_tail: Tail = setting("geometric", "The distribution of lengths.", "choice", choices=get_args(Tail))
-    length_sd: float = setting(
-        4.0, "The standard deviation of lengths, for the normal tail.", "number", low=0.1, high=2000
-    )
-    format: float = setting(0.3, "The rate of formatted responses.", "number", low=0, high=1, above=True, below=True)
-    flattery: float = setting(0.3, "The rate of flattering responses.", "number", low=0, high=1, above=True, below=True)
-    confidence: float = setting(
-        0.3, "The rate of confident responses.", "number", low=0, high=1, above=True, below=True
-    )
-    injection: float = setting(
-        0.03, "The rate of injected instructions.", "number", low=0, high=1, above=True, below=True
-    )
+    length_floor: int = setting(3, "The shortest response, in tokens.", low=3, high=1999)
+    length_cap: int = setting(24, "The longest response, in tokens.", low=4, high=2000)
+    length_mean: float = setting(9.7, "The mean length, in tokens.", low=3, high=2000)
+    length_tail: Tail = setting("geometric", "The distribution of lengths.", choices=get_args(Tail))
+    length_sd: float = setting(4.0, "The standard deviation of lengths, for the normal tail.", low=0.1, high=2000)
+    format: float = setting(0.3, "The rate of formatted responses.", low=0, high=1, above=True, below=True)
+    flattery: float = setting(0.3, "The rate of flattering responses.", low=0, high=1, above=True, below=True)
+    confidence: float = setting(0.3, "The rate of confident responses.", low=0, high=1, above=True, below=True)
+    injection: float = setting(0.03, "The rate of injected instructions.", low=0, high=1, above=True, below=True)
     length_effect: float = setting(
-        0.0, "What a standard deviation of length adds to the log-odds of being right.", "number", low=-100, high=100
+        0.0, "What a standard deviation of length adds to the log-odds of being right.", low=-100, high=100
     )
-    format_effect: float = setting(0.0, "What format adds to them.", "number", low=-100, high=100)
-    flattery_effect: float = setting(0.0, "What flattery adds to them.", "number", low=-100, high=100)
-    injection_effect: float = setting(0.0, "What injected text adds to them.", "number", low=-100, high=100)
+    format_effect: float = setting(0.0, "What format adds to them.", low=-100, high=100)
+    flattery_effect: float = setting(0.0, "What flattery adds to them.", low=-100, high=100)
+    injection_effect: float = setting(0.0, "What injected text adds to them.", low=-100, high=100)
     criteria: int = 1
     """Criteria that a response meets or not. A study has one: a response is right or wrong."""
 
@@ -94,21 +88,21 @@ class ClosedForm:
 class Size:
     """The size of the GPT."""
 
-    layers: int = setting(2, "Blocks.", "whole", low=1, high=48)
-    width: int = setting(64, "The width of the hidden state.", "whole", low=8, high=4096)
-    heads: int = setting(4, "Attention heads; the width is a multiple of them.", "whole", low=1, high=64)
-    hidden: int = setting(128, "The width of a block's hidden layer.", "whole", low=8, high=16384)
+    layers: int = setting(2, "Blocks.", low=1, high=48)
+    width: int = setting(64, "The width of the hidden state.", low=8, high=4096)
+    heads: int = setting(4, "Attention heads; the width is a multiple of them.", low=1, high=64)
+    hidden: int = setting(128, "The width of a block's hidden layer.", low=8, high=16384)
 
 
 @dataclass(frozen=True)
 class Pretraining:
     """How the GPT is pre-trained, with AdamW on drawn prompts and responses."""
 
-    steps: int = setting(800, "Steps.", "whole", low=1, high=1_000_000)
-    batch: int = setting(128, "Responses a step.", "whole", low=1, high=65_536)
-    learning_rate: float = setting(3e-3, "The highest learning rate.", "number", low=0, high=1000, above=True)
+    steps: int = setting(800, "Steps.", low=1, high=1_000_000)
+    batch: int = setting(128, "Responses a step.", low=1, high=65_536)
+    learning_rate: float = setting(3e-3, "The highest learning rate.", low=0, high=1000, above=True)
     short: float = setting(
-        0.75, "The first share of the steps, in which responses have at most one filler.", "number", low=0, high=1
+        0.75, "The first share of the steps, in which responses have at most one filler.", low=0, high=1
     )
     right: Sequence[float] = setting(
         RIGHT_BY_DIFFICULTY, "The share of right answers to easy, medium and hard prompts.", check=_require_shares
@@ -122,33 +116,30 @@ class Pretraining:
 class Training:
     """The step of GRPO, in TRL's terms."""
 
-    prompts: int = setting(16, "Prompts a step.", "whole", low=1, high=4096)
-    group_size: int = setting(8, "Responses to each prompt.", "whole", low=2, high=256)
-    optimizer: Optimizer = setting("adam", "Adam, or SGD without momentum.", "choice", choices=get_args(Optimizer))
-    learning_rate: float = setting(2e-4, "The optimizer's constant learning rate.", "number", low=0, high=1000)
+    prompts: int = setting(16, "Prompts a step.", low=1, high=4096)
+    group_size: int = setting(8, "Responses to each prompt.", low=2, high=256)
+    optimizer: Optimizer = setting("adam", "Adam, or SGD without momentum.", choices=get_args(Optimizer))
+    learning_rate: float = setting(2e-4, "The optimizer's constant learning rate.", low=0, high=1000)
     loss: Loss = setting(
-        "dr_grpo", "GPT: how the losses of tokens are averaged, as TRL's loss_type.", "choice", choices=get_args(Loss)
+        "dr_grpo", "GPT: how the losses of tokens are averaged, as TRL's loss_type.", choices=get_args(Loss)
     )
     scale: Scale = setting(
-        "group",
-        "What centred rewards are divided by: a standard deviation, or nothing.",
-        "choice",
-        choices=get_args(Scale),
+        "group", "What centred rewards are divided by: a standard deviation, or nothing.", choices=get_args(Scale)
     )
-    kl: float = setting(0.0, "The weight of the KL divergence from the first policy.", "number", low=0, high=1e6)
-    updates: int = setting(1, "Updates with each batch of rollouts.", "whole", low=1, high=64)
+    kl: float = setting(0.0, "The weight of the KL divergence from the first policy.", low=0, high=1e6)
+    updates: int = setting(1, "Updates with each batch of rollouts.", low=1, high=64)
     clip: float = setting(
-        0.2, "The clipping range of the probability ratio, from the second update on.", "number", low=0, high=1e6
+        0.2, "The clipping range of the probability ratio, from the second update on.", low=0, high=1e6
     )
-    max_norm: float = setting(1.0, "GPT: the largest norm of the gradient.", "number", low=0, high=1e6, above=True)
+    max_norm: float = setting(1.0, "GPT: the largest norm of the gradient.", low=0, high=1e6, above=True)
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Held-out prompts, the same for all arms of a seed. The closed form has exact expectations instead."""
 
-    prompts: int = setting(200, "Prompts, each answered once.", "whole", low=1, high=100_000)
-    every: int = setting(10, "Steps between evaluations.", "whole", low=1, high=1_000_000)
+    prompts: int = setting(200, "Prompts, each answered once.", low=1, high=100_000)
+    every: int = setting(10, "Steps between evaluations.", low=1, high=1_000_000)
 
 
 @dataclass(frozen=True)
@@ -175,10 +166,10 @@ class ArmTable:
     judge: str = setting("", "The name of its judge.", check=_require_line)
     against: str = setting("", "The arm that its runs are paired with.", check=_require_line)
     control: Control | None = setting(
-        None, "True rewards, from which truth should rise, or a placebo.", "choice", choices=get_args(Control)
+        None, "True rewards, from which truth should rise, or a placebo.", choices=get_args(Control)
     )
     order: Order = setting(
-        "content", "Candidates in the order that calipers draws, or as they arrived.", "choice", choices=get_args(Order)
+        "content", "Candidates in the order that calipers draws, or as they arrived.", choices=get_args(Order)
     )
     jitter: float | None = setting(
         None, "Rollouts arrive in order of length plus noise with this deviation, in tokens.", "number", low=0, high=1e6
@@ -187,17 +178,13 @@ class ArmTable:
         None, "Rollouts arrive in an order with about this correlation to their length.", "number", low=-1, high=1
     )
     missing: Missing = setting(
-        "none", "No reward: no signal, none for its group, or a reward of 0.", "choice", choices=get_args(Missing)
+        "none", "No reward: no signal, none for its group, or a reward of 0.", choices=get_args(Missing)
     )
     weights: Weights = setting(
-        "none", "Advantages times 1, or times the root of the group's reliability.", "choice", choices=get_args(Weights)
+        "none", "Advantages times 1, or times the root of the group's reliability.", choices=get_args(Weights)
     )
     learn: int = setting(
-        0,
-        "Groups judged before the run in 4 orders, so that noise and position bias are known.",
-        "whole",
-        low=0,
-        high=4096,
+        0, "Groups judged before the run in 4 orders, so that noise and position bias are known.", low=0, high=4096
     )
     seeds: int | None = setting(None, "Runs of this arm; by default the study's.", "whole", low=1, high=10_000)
     options: Mapping[str, Any] | None = setting(None, "Options of Judge for this arm.", check=_require_table)
@@ -227,11 +214,11 @@ class Study:
 
     title: str = setting("", "One line about what is compared.", check=_require_line)
     policy: PolicyKind = setting(
-        "gpt", "What is trained: a tiny transformer, or seven numbers.", "choice", choices=get_args(PolicyKind)
+        "gpt", "What is trained: a tiny transformer, or seven numbers.", choices=get_args(PolicyKind)
     )
-    seeds: int = setting(10, "Runs of each arm.", "whole", low=1, high=10_000)
-    steps: int = setting(60, "Steps of each run.", "whole", low=1, high=100_000)
-    window: int = setting(10, "The last steps of a run over which its figures are means.", "whole", low=1, high=100_000)
+    seeds: int = setting(10, "Runs of each arm.", low=1, high=10_000)
+    steps: int = setting(60, "Steps of each run.", low=1, high=100_000)
+    window: int = setting(10, "The last steps of a run over which its figures are means.", low=1, high=100_000)
     arms: tuple[Arm, ...] = ()
     gpt: Size = field(default_factory=Size)
     closed_form: ClosedForm = field(default_factory=ClosedForm)
