@@ -25,8 +25,7 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from calipers.backends.providers.scripted import Scripted
-from calipers.scenarios import Options, Scenario, Split, split, write_scenarios
-from calipers.scenarios.making import connected_writer
+from calipers.scenarios import Scenario, Split, connected_writer, split, write_scenarios
 from calipers.types import Completion, JudgeRequest
 
 torch.set_num_threads(1)  # for a model of this size, more only wait for one another
@@ -54,7 +53,7 @@ def scenarios(held_out: float = 0.3) -> Split:
     asked = ([{"difficulty": levels[n % 3], "text": text} for n, text in enumerate(ASKED[topic])] for topic in TOPICS)
     replies: list[Any] = [{"topics": list(TOPICS)}, *({"inputs": inputs} for inputs in asked)]
     writer = connected_writer(Scripted([{"text": json.dumps(reply)} for reply in replies]))
-    return split(asyncio.run(write_scenarios(TASK, writer.store, writer.backend, Options(12))).scenarios, held_out)
+    return split(asyncio.run(write_scenarios(TASK, 12, writer)).scenarios, held_out)
 
 
 def fitting(prompt: str, answer: str) -> float:

@@ -22,14 +22,13 @@ import trl
 from tiny import LENGTH, Policy, WordJudge, draw, scenarios
 
 import calipers
-from calipers.scenarios import Scenario, keep
-from calipers.scenarios.keeping import Rollouts
+from calipers.scenarios import KINDS, Scenario, kind_of
 from calipers.trainers.trl import reward_func
 
 GROUP = 8
 
 
-async def first_rollouts(policy: Policy, asked: Sequence[Scenario]) -> list[Rollouts]:
+async def first_rollouts(policy: Policy, asked: Sequence[Scenario]) -> dict[str, list[float]]:
     """Return the judge's scores of a group of rollouts of each scenario."""
     groups = [
         {
@@ -42,11 +41,9 @@ async def first_rollouts(policy: Policy, asked: Sequence[Scenario]) -> list[Roll
         }
         for one in asked
     ]
-    found = []
+    found = {}
     async for result in calipers.Judge(WordJudge()).score_groups(groups, ordered=True):
-        scores = [one.score for one in result.trajectories]
-        known = tuple(score for score in scores if score is not None)
-        found.append(Rollouts(result.group_id, known, scores.count(None)))
+        found[result.group_id] = [one.score for one in result.trajectories if one.score is not None]
     return found
 
 
@@ -74,8 +71,8 @@ def main(folder: str = "trl_loop") -> None:
     """Run the loop, print what came of each part, and write the figure."""
     parts = scenarios()
     policy = Policy()
-    found = keep(asyncio.run(first_rollouts(policy, parts.train)))
-    kept = [one for one in parts.train if one.id in found.kept]
+    scores = asyncio.run(first_rollouts(policy, parts.train))
+    kept = [one for one in parts.train if kind_of(scores[one.id], solved=0.5) == KINDS[0]]
     print(f"{len(parts.train)} scenarios for training, of which {len(kept)} are kept; {len(parts.validation)} held out")
     before = policy.truth(parts.validation)
     rewards = trained(policy, kept, Path(folder))

@@ -16,7 +16,7 @@ until curl --silent --fail --output /dev/null http://127.0.0.1:8001/health; do
   sleep 2
 done
 # Exit code 1 means that some prompts have no answer; the command, repeated, goes on with them.
-calipers generate data/val.parquet -o "results/$run.jsonl" --form groups \
+calipers generate data/val.parquet -o "results/$run.jsonl" \
   --model "vllm/$run" --base-url http://127.0.0.1:8001/v1 --temperature 0
 calipers score "results/$run.jsonl" -o "results/$run.scores.jsonl" \
   --judge "${EVALUATOR:-openai/gpt-5-mini}" --protocol checklist

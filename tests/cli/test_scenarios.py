@@ -125,9 +125,6 @@ def test_what_cannot_work_is_refused_before_anything_is_asked(folder: Path, cali
         ((*ask, "-o", "train.csv"), "name it .jsonl, or .parquet"),
         ((*ask, "-o", "none/train.jsonl"), "in a folder that exists"),
         ((*ask, "-o", "here.jsonl"), "name a file in a folder"),
-        ((*ask, "--topic", ""), "is empty, or there twice"),
-        ((*ask, "--topic", "fares", "--topic", " Fares"), "is empty, or there twice"),
-        ((*ask, "-n", "1", "--topic", "fares", "--topic", "seats"), "are too few for 2 sub-topics"),
         *(((*ask, "--judge", name), "writes no text") for name in ("embedded", "local:folder", "profile:judge.json")),
     ]  # fmt: skip
     assert mismatches(calipers, cases) == []
@@ -141,8 +138,8 @@ def test_why_entries_of_a_reply_are_dropped_is_printed_and_topics_control_no_ter
         {"difficulty": "extreme", "text": words(1)}, {"difficulty": "easy"}, {"difficulty": "easy", "text": words(2)},
         {"difficulty": "medium", "text": words(3)}, {"difficulty": "hard", "text": words(4)},
     ]  # fmt: skip
-    replies(folder, "No.", {"inputs": entries})
-    ended = written(calipers, "out.jsonl", "-n", "3", "--topic", "fares\x1b[2J")
+    replies(folder, {"topics": ["fares\x1b[2J"]}, "No.", {"inputs": entries})
+    ended = written(calipers, "out.jsonl", "-n", "3")
     assert (ended.code, "a reply of the writer holds no list of inputs" in ended.err) == (1, True)
     assert "2 were refused: 1 × its difficulty is none of easy, medium, hard, 1 × it has no text" in ended.out
     assert ("\x1b" in ended.out, "fares\\x1b[2J" in ended.out) == (False, True)

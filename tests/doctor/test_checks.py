@@ -111,12 +111,6 @@ def test_an_injection_is_obeyed_when_it_draws_level():
     assert "late" in cases[0].says
 
 
-def test_repeats_count_questions_and_the_largest_difference():
-    twice = answers(answer(1, TRUE), answer(1, TRUE), answer(2, TRUE), answer(2, {**TRUE, "3": 0.2}))
-    figures = checks.repeatability_check(twice).figures
-    assert [figures[name] for name in ("same", "asked_twice", "largest_difference")] == [1, 2, 0.2]
-
-
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=60))
 def test_the_95th_percentile_is_a_value_that_few_exceed_and_never_below_the_median(values: list[float]):
     late = checks.nearest_rank(values, 0.95)

@@ -29,14 +29,9 @@ def test_each_form_holds_the_row_and_its_responses() -> None:
     asked = json.dumps({"prompt": [{"role": "user", "content": "Why?"}]})
     model = {"style": "rule", "ground_truth": asked}  # what main_eval looks for, and is all that it hands on
     assert row == ROW | {"responses": ["x", "y"], "data_source": "unknown", "reward_model": model}
-    told = list(response_rows(done, "responses"))
-    assert told == [
-        ROW | {"response": "x", "sample": 0, "finish_reason": "stop"},
-        ROW | {"response": "y", "sample": 2, "finish_reason": "length"},
-    ]
 
 
-@pytest.mark.parametrize("form", ["groups", "rows", "responses"])
+@pytest.mark.parametrize("form", ["groups", "rows"])
 def test_a_prompt_without_responses_has_no_row(form: str) -> None:
     assert list(response_rows(Answered(PROMPT, ()), form)) == []  # type: ignore[arg-type]
 
@@ -67,18 +62,6 @@ def test_parquet_takes_objects_without_fields_for_nothing(tmp_path: Path) -> Non
     write_rows([{"prompt": "a", "kwargs": [{}, {}], "more": {"deep": {}}}], str(tmp_path / "out.parquet"))
     (back,) = (one.row for one in read_prompts(str(tmp_path / "out.parquet")))
     assert back == {"prompt": "a", "kwargs": [None, None], "more": {"deep": None}}
-
-
-def test_what_is_peculiar_about_a_response_stands_beside_it() -> None:
-    done = Answered(PROMPT, (Sample(0, "x", "stop"), Sample(1, "", "stop", note="empty")))
-    (group,) = response_rows(done, "groups")
-    assert [one["metadata"] for one in group["trajectories"]] == [
-        {"finish_reason": "stop"},
-        {"finish_reason": "stop", "note": "empty"},
-    ]
-    (row,) = response_rows(done, "rows")
-    assert (row["responses"], row["response_notes"]) == (["x", ""], ["", "empty"])
-    assert [one.get("note") for one in response_rows(done, "responses")] == [None, "empty"]
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """What judging or generating will cost: calls, tokens and dollars, counted before any is spent.
 
 A judge's calls are counted by judging the groups with stand-ins, which answer every question well and at once. So the
-questions are those of the run. Where their number depends on answers, the groups are judged twice: as if answers made
-for the fewest questions, and for the most.
+questions are those of the run. Where their number depends on answers (``resolve``), they are the most that are asked.
 """
 
 from __future__ import annotations
@@ -65,24 +64,16 @@ class Spending:
 class Estimate:
     """What a command will spend, by judge, for ``groups`` groups or prompts; ``beside`` names what is not counted.
 
-    ``most`` is what it spends at most, by the same judges, where that depends on answers as ``ranges`` says;
-    ``spending`` is then the least.
+    With ``resolve``, this is the most that it spends.
     """
 
     groups: int
     spending: tuple[Spending, ...]
     beside: tuple[str, ...] = ()
-    most: tuple[Spending, ...] = ()
-    ranges: tuple[str, ...] = ()
 
     def without(self, more: str) -> Estimate:
         """Return this estimate of spending with one more thing that it does not count."""
         return replace(self, beside=(*self.beside, more))
-
-    @property
-    def at_most(self) -> Estimate:
-        """The estimate of the most that is spent: this one, unless answers decide."""
-        return replace(self, spending=self.most, most=(), ranges=()) if self.most else self
 
     @property
     def calls(self) -> int:
@@ -154,25 +145,17 @@ async def estimate_judging(
     nothing and are not counted. Raises ConfigError for arguments that cannot work; a key is not needed.
     """
     options = JudgeOptions(**arguments)
-    stand_ins, judges = _stand_ins(options, reply_tokens)
+    Judge(**_without_limits(arguments, options, _stand_ins(options, None)[1]))  # raises for what cannot work
+    resolves = options.resolve is not None
+    stand_ins, judges = _stand_ins(options, reply_tokens, waver=resolves)
     given = _without_limits(arguments, options, judges)
-    Judge(**given)  # raises for arguments that cannot work, which the extremes would hide
-    judge = Judge(**given | _extreme(options, most=False))
-    asked = groups(judge) if callable(groups) else groups
-    ranges = tuple(_ranges(judge))
-    if ranges:
-        asked = list(asked)
+    if resolves:
+        given["resolve"] = replace(options.resolve, tolerance=_NEVER_ENOUGH)  # type: ignore[type-var] # likewise
+    judge = Judge(**given)
     count = 0
-    async for _ in judge.score_groups(asked):
+    async for _ in judge.score_groups(groups(judge) if callable(groups) else groups):
         count += 1
-    found = Estimate(count, tuple(one.spending for one in stand_ins), tuple(_beside(options, judge)))
-    if not ranges:
-        return found
-    wavering, judges = _stand_ins(options, reply_tokens, waver=True)
-    judge = Judge(**_without_limits(arguments, options, judges) | _extreme(options, most=True))
-    async for _ in judge.score_groups(asked):
-        pass
-    return replace(found, most=tuple(one.spending for one in wavering), ranges=ranges)
+    return Estimate(count, tuple(one.spending for one in stand_ins), tuple(_beside(options, judge)))
 
 
 def estimate_generating(
@@ -227,23 +210,11 @@ def _without_limits(arguments: Mapping[str, Any], options: JudgeOptions, judges:
     }  # fmt: skip
 
 
-def _extreme(options: JudgeOptions, *, most: bool) -> dict[str, Any]:
-    """Return the arguments with which answers make for the most questions, or for the fewest."""
-    changed: dict[str, Any] = {}
-    if most and options.resolve is not None:
-        changed["resolve"] = replace(options.resolve, tolerance=_NEVER_ENOUGH)  # type: ignore[type-var] # likewise
-    return changed
-
-
-def _ranges(judge: Judge) -> Iterable[str]:
-    """Yield how the number of questions depends on answers."""
-    if judge.settings.resolve is not None:
-        yield "resolve: how often a group is asked about depends on how much answers differ"
-
-
 def _beside(options: JudgeOptions, judge: Judge) -> Iterable[str]:
     """Yield what a run may take besides what is counted, or less of, because it depends on answers."""
     yield "calls that are repeated because they fail or cannot be read"
+    if options.resolve is not None:
+        yield "less, for groups that resolve needs fewer presentations for: these are the most"
     if options.criteria.mode != "off":  # type: ignore[union-attr] # JudgeOptions made it a Criteria
         yield "criteria that a model writes: a call for each prompt, and longer questions"
     if judge.settings.tools.names:

@@ -208,15 +208,13 @@ def _print_estimate(groups: Sequence[TrajectoryGroup], options: Mapping[str, Any
         named = {"judge": query.judge, "protocol": query.protocol, "rubric": query.rubric, "ledger": None}
         asked = judgeable_groups(groups, rubric=query.rubric)
         estimate = asyncio.run(estimate_judging(judge_arguments(query.options | named), asked, reply_tokens=tokens))
-        for one in (*estimate.spending, *estimate.most):
+        for one in estimate.spending:
             one.name = ", ".join(filter(None, (one.name, query.protocol, query.prompt_variant)))
         parts.append(estimate)
     whole = Estimate(
         len(groups),
         tuple(one for part in parts for one in part.spending),
         tuple(dict.fromkeys(text for part in parts for text in part.beside)),
-        tuple(one for part in parts for one in part.at_most.spending),
-        tuple(dict.fromkeys(text for part in parts for text in part.ranges)),
     )
     print_estimate(whole, noun="groups", reply=assumed_reply(tokens), kept=options["ledger"])
 

@@ -33,20 +33,15 @@ def print_estimate(
     are not paid again.
     """
     click.echo(f"{noun:<14} {found.groups:,}")
-    for one, most in zip(found.spending, found.at_most.spending, strict=True):
+    for one in found.spending:
         click.echo(f"{one.name}")
-        click.echo(f"  {'calls':<12} {_between(one.calls, most.calls)}")
-        tokens = _between(one.input_tokens, most.input_tokens)
-        click.echo(f"  {'input':<12} {tokens} tokens ± {TOKENS_ERROR * 100:.0f} %")
-        click.echo(f"  {'output':<12} {_between(one.output_tokens, most.output_tokens)} tokens, {reply}")
-        click.echo(f"  {'cost':<12} {_cost(one, most)}")
+        click.echo(f"  {'calls':<12} {one.calls:,}")
+        click.echo(f"  {'input':<12} {one.input_tokens:,} tokens ± {TOKENS_ERROR * 100:.0f} %")
+        click.echo(f"  {'output':<12} {one.output_tokens:,} tokens, {reply}")
+        click.echo(f"  {'cost':<12} {_cost(one)}")
     if len(found.spending) > 1:
-        calls, tokens = _between(found.calls, found.at_most.calls), _between(found.tokens, found.at_most.tokens)
-        dollars = (found.cost_usd, found.at_most.cost_usd)
-        cost = "unknown" if None in dollars else _dollars(*(one or 0.0 for one in dollars))
-        click.echo(f"{'together':<14} {calls} calls, {tokens} tokens, cost {cost}")
-    for text in found.ranges if found.spending else ():
-        click.echo(f"{'range':<14} {text}")
+        cost = "unknown" if found.cost_usd is None else f"${found.cost_usd:,.4f}"
+        click.echo(f"{'together':<14} {found.calls:,} calls, {found.tokens:,} tokens, cost {cost}")
     if not found.spending:
         click.echo(f"{'cost':<14} nothing: it runs in this process")
     for line in _of_budget(found, budget or {}):
@@ -66,28 +61,18 @@ def assumed_reply(tokens: int | None) -> str:
     return f"assumed ({whole} and {each} a candidate; --reply-tokens N)"
 
 
-def _between(least: int, most: int) -> str:
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
-
-
-def _dollars(least: float, most: float) -> str:
-    return f"${least:,.4f}" if f"{least:.4f}" == f"{most:.4f}" else f"${least:,.4f} to ${most:,.4f}"
-
-
-def _cost(one: Spending, most: Spending) -> str:
-    if one.cost_usd is not None and most.cost_usd is not None:
-        return _dollars(one.cost_usd, most.cost_usd)
+def _cost(one: Spending) -> str:
+    if one.cost_usd is not None:
+        return f"${one.cost_usd:,.4f}"
     ways = "--price IN,OUT" if find_spec("genai_prices") else "--price IN,OUT, or pip install 'calipers[prices]'"
     return f"unknown, because the price is not known: {ways}"
 
 
 def _of_budget(found: Estimate, budget: Mapping[str, float]) -> Iterator[str]:
-    least, most = ({"calls": one.calls, "tokens": one.tokens, "usd": one.cost_usd} for one in (found, found.at_most))
+    amounts = {"calls": found.calls, "tokens": found.tokens, "usd": found.cost_usd}
     for kind, limit in budget.items():
-        low, high = least[kind], most[kind]
+        takes = amounts[kind]
         verdict = "unknown whether it is enough"
-        if low is not None and high is not None:
-            enough = "enough" if high <= limit else "perhaps not enough" if low <= limit else "not enough"
-            share = f"{low / limit:.0%}" if low == high else f"{low / limit:.0%} to {high / limit:.0%}"
-            verdict = f"{enough}: it would take {share} of it"
+        if takes is not None:
+            verdict = f"{'enough' if takes <= limit else 'not enough'}: it would take {takes / limit:.0%} of it"
         yield f"{'budget':<14} {kind}={limit:g}: {verdict}"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from calipers.backends.names import name_without_password, url_without_password
 from calipers.capacity.spending import Estimate, estimate_generating
@@ -18,7 +18,7 @@ from calipers.cli.progress import ProgressLine
 from calipers.cli.terminal import Terminal
 from calipers.config.flag_values import read_params, read_price
 from calipers.errors import ConfigError
-from calipers.generation.forms import Form, output_form, response_rows, row_for_main_eval, write_rows
+from calipers.generation.forms import output_form, response_rows, row_for_main_eval, write_rows
 from calipers.generation.models import address_of, find_model
 from calipers.generation.prompts import Prompt, read_prompts
 from calipers.generation.sampling import (
@@ -33,10 +33,8 @@ from calipers.generation.sampling import (
 from calipers.types import Usage
 from calipers.types.encoding import counted
 
-_REMEDIES: Final = {"cut off before a word": " (raise --max-tokens)"}
 
-
-def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **options: Any) -> int:
+def generate(prompts: str, out: str, *, strict: bool, **options: Any) -> int:
     """Generate responses, write them, and return the exit code."""
     require_estimate(options)
     if out == "-":
@@ -47,9 +45,8 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     resumes = Path(f"{out}.samples.jsonl").is_file()
     beside = {"the file of prompts": prompts}
     require_replaceable("--out", out, force=options["force"], beside=beside, resumes=resumes)
-    chosen, bad = form or output_form(out), BadLines()
-    check = None if chosen == "responses" else row_for_main_eval  # skip a row that ``score`` could not read either
-    asked = read_prompts(prompts, key=options["prompt_key"], on_error=None if strict else bad, check=check)
+    bad = BadLines()
+    asked = read_prompts(prompts, key=options["prompt_key"], on_error=None if strict else bad, check=row_for_main_eval)
     heat = {} if options["temperature"] is None else {"temperature": options["temperature"]}
     sampling = Sampling(
         options["n"], options["max_tokens"], read_params(options["param"]) | heat, options["sampling_seed"]
@@ -59,7 +56,7 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
         return _print_estimate(asked, out, sampling, price, options)
     with tells_if_interrupted(f"What has arrived is in {out}.samples.jsonl: run the same command again to continue."):
         answered, reused = asyncio.run(_generate(asked, out, sampling, price, options))
-    write_rows((row for one in answered for row in response_rows(one, chosen)), out)
+    write_rows((row for one in answered for row in response_rows(one, output_form(out))), out)
     _print_summary(answered, out, reused)
     return int(bool(bad.count or any(one.failed for one in answered)))
 
@@ -139,13 +136,10 @@ def _print_summary(answered: Sequence[Answered], out: str, reused: int) -> None:
     usage = Usage.total([sample.usage for sample in samples])
     parts = [f"{counted(len(samples), 'response')} to {counted(sum(bool(one.samples) for one in answered), 'prompt')}"]
     parts += [f"{reused:,} of them from an earlier run"] if reused else []
-    parts += [f"{cut:,} cut off at the token limit"] if cut else []
+    parts += [f"{cut:,} cut off at --max-tokens"] if cut else []
     parts += [f"{usage.output_tokens:,} tokens"] if usage.output_tokens else []
     parts += [f"${usage.cost_usd:,.4f}{' as first paid' if reused else ''}"] if usage.cost_usd else []
     print_message(f"{', '.join(parts)}: {out}")
-    if notes := Counter(sample.note for sample in samples if sample.note is not None):
-        listed = ", ".join(f"{count:,} × {note}{_REMEDIES.get(note, '')}" for note, count in notes.most_common())
-        print_message(f"{notes.total():,} of them are unusual, and are written as responses: {listed}")
     if failures := Counter(failed.reason for one in answered for failed in one.failed):
         print_message(f"{counted(failures.total(), 'request')} failed and have no response:")
         for line in reason_lines(failures, 5):

@@ -15,17 +15,18 @@ from calipers.cli.output import require_replaceable
 from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import write_rows
 from calipers.ledger import open_ledger
-from calipers.scenarios import Kept, Made, Options, Split, split, write_scenarios
-from calipers.scenarios import keep as sorted_out
 from calipers.scenarios.files import (
-    read_rollouts,
+    KINDS,
+    kind_of,
     read_scenarios,
+    read_scores,
     read_tools,
     require_scenario_file,
+    split,
     validation_path,
     write_split,
 )
-from calipers.scenarios.making import DIFFICULTIES, Cell, connected_writer, require_request, tool_names
+from calipers.scenarios.making import DIFFICULTIES, Cell, Made, connected_writer, tool_names, write_scenarios
 from calipers.types import Tool
 from calipers.types.encoding import counted, printable
 
@@ -34,7 +35,6 @@ def write(task: str, out: str, **options: Any) -> int:
     """Have a model write scenarios, and return the exit code."""
     if not writes_text(options["judge"]):
         raise ConfigError(f"--judge {options['judge']}: it scores answers and writes no text; name a model that does")
-    require_request(task, Options(options["count"], tuple(options["topic"]), options["calls"]))
     require_scenario_file(out)
     for path in (out, validation_path(out)):
         require_replaceable("--out", path, force=options["force"], beside={"the ledger": options["ledger"]})
@@ -47,15 +47,18 @@ async def _write(task: str, out: str, options: dict[str, Any]) -> int:
     with open_ledger(options["ledger"] or f"{out}.ledger.db") as ledger:
         calls = given_options(options, "max_tokens", "concurrency", "params")
         writer = connected_writer(options["judge"], ledger=ledger, base_url=options["base_url"], options=calls)
-        wanted = Options(options["count"], tuple(options["topic"]), options["calls"], writer.params)
-        made = await write_scenarios(task, writer.store, writer.backend, wanted, tools=tools)
+        made = await write_scenarios(task, options["count"], writer, tools=tools)
     for problem in dict.fromkeys(made.problems):
         print_message(f"Warning: {problem}")
     if not made.scenarios:
         raise InputError(f"no scenario could be used ({_by_reason(made) or 'the replies hold none'})")
     parts = split(made.scenarios, options["validation"])
     write_split(parts, out, tools)
-    _print_coverage(made, parts, tools)
+    _print_coverage(made, tools)
+    click.echo(
+        f"{len(made.scenarios)} of {options['count']} scenarios by {counted(made.calls, 'call')}: "
+        f"{len(parts.train)} for training, {len(parts.validation)} for validation"
+    )
     return int(len(made.scenarios) < options["count"] or bool(made.problems))
 
 
@@ -63,19 +66,15 @@ def _by_reason(made: Made) -> str:
     return ", ".join(f"{count} × {why}" for why, count in made.refused.most_common())
 
 
-def _print_coverage(made: Made, parts: Split, tools: tuple[Tool, ...]) -> None:
-    have, quotas = Counter(one.cell for one in made.scenarios), made.grid.quotas()
-    width = max(len(printable(topic)) for topic in made.grid.topics)
+def _print_coverage(made: Made, tools: tuple[Tool, ...]) -> None:
+    have = Counter(one.cell for one in made.scenarios)
+    topics = dict.fromkeys(cell.topic for cell in made.quotas)
+    width = max(len(printable(topic)) for topic in topics)
     click.echo("  ".join([" " * width, *(f"{name:>8}" for name in DIFFICULTIES)]))
-    for topic in made.grid.topics:
+    for topic in topics:
         cells = [Cell(topic, name) for name in DIFFICULTIES]
-        figures = [f"{have[cell]}/{quotas[cell]}" for cell in cells]
+        figures = [f"{have[cell]}/{made.quotas[cell]}" for cell in cells]
         click.echo("  ".join([f"{printable(topic):{width}}", *(f"{figure:>8}" for figure in figures)]))
-    nearest = "" if parts.nearest is None else f"; the two most alike across them share {parts.nearest:.0%} of words"
-    click.echo(
-        f"{len(made.scenarios)} of {made.grid.wanted} scenarios by {counted(made.calls, 'call')}: "
-        f"{len(parts.train)} for training, {len(parts.validation)} for validation{nearest}"
-    )
     if made.refused:
         click.echo(f"{made.refused.total()} were refused: {_by_reason(made)}")
     used = {name for one in made.scenarios for name in one.tools}
@@ -90,26 +89,18 @@ def keep(scenarios: str, result: str, out: str, *, solved: float, force: bool) -
         raise ConfigError(f"--out {out}: scenarios are kept in the form of {scenarios}; give it the same suffix")
     require_replaceable("--out", out, force=force, beside={"SCENARIOS": scenarios, "RESULT": result})
     rows = read_scenarios(scenarios)
-    groups, strangers = read_rollouts(result, rows)
+    scores, strangers = read_scores(result, rows)
     if strangers:
         print_message(
             f"Warning: RESULT has {counted(len(strangers), 'group')} whose group_id is no scenario's id, ignored here "
             f"(the first: {strangers[0]!r:.200})"
         )
-    found = sorted_out(groups, solved=solved)
-    write_rows([rows[name] for name in rows if name in set(found.kept)], out)
-    _print_kept(found, len(rows))
-    print_message(f"Wrote {counted(len(found.kept), 'scenario')}: {out}")
-    return int(not found.kept)
-
-
-def _print_kept(found: Kept, total: int) -> None:
-    kinds = {
-        "differ: kept": found.kept,
-        "always solved": found.always,
-        "never solved": found.never,
-        "fewer than two scores": found.unknown,
-    }
-    for name, scenarios in kinds.items():
-        click.echo(f"{len(scenarios):6}  {name}")
-    click.echo(f"{total - sum(map(len, kinds.values())):6}  without rollouts")
+    kinds = {name: kind_of(own, solved=solved) for name, own in scores.items()}
+    kept = [row for name, row in rows.items() if kinds.get(name) == KINDS[0]]
+    write_rows(kept, out)
+    counts = Counter(kinds.values())
+    for kind in KINDS:
+        click.echo(f"{counts[kind]:6}  {kind}")
+    click.echo(f"{len(rows) - len(kinds):6}  without rollouts")
+    print_message(f"Wrote {counted(len(kept), 'scenario')}: {out}")
+    return int(not kept)

@@ -1,34 +1,17 @@
 """The groups of a judge's options: criteria, tools, panel, resolution, reward, question, calls, defence and records.
 
-Their fields are declared as in ``option``; the everyday options are in ``options``.
+The everyday options are in ``options``; options.toml says of all what their types do not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from calipers.config.arguments import require_headers, require_params, require_range, require_watchers
 from calipers.config.flag_values import read_gradings, read_headers, read_params, read_price, read_weights
-from calipers.config.option import (
-    DEFENCE,
-    LIMITS,
-    PANEL,
-    QUESTION,
-    READING,
-    RESOLVING,
-    REWARD,
-    THE_JUDGE,
-    Group,
-    any_value,
-    choice,
-    flag,
-    function,
-    nearest_name,
-    number,
-    whole_number,
-)
+from calipers.config.option import Group, nearest_name, option
 from calipers.errors import ConfigError
 from calipers.guard.canary import CANARY_RATE, Canaries
 from calipers.interfaces import Watcher
@@ -45,16 +28,7 @@ class Criteria(Group):
     """Whether the judge writes criteria for each prompt."""
 
     alone: ClassVar[str] = "mode"
-    mode: CriteriaMode = choice(
-        "off",
-        CriteriaMode,
-        "With auto, the (first) judge writes criteria for each prompt before any answer is judged, once for all its "
-        "groups. For groups without a rubric of their own.",
-        key="criteria",
-        section=QUESTION,
-        recorded=True,
-        link="rubrics.md#criteria-for-each-prompt",
-    )
+    mode: CriteriaMode = option("criteria", choices=get_args(CriteriaMode))
 
 
 ALL_TOOLS = "all"
@@ -83,21 +57,7 @@ class Tools(Group):
     """The tools with which a judge reads artifacts."""
 
     alone: ClassVar[str] = "names"
-    names: Sequence[str] | str = any_value(
-        (),
-        "A tool with which the judge reads the artifacts of candidates: list_files, read_file, search, diff, "
-        "python, or all.",
-        key="tools",
-        flag="tool",
-        section=QUESTION,
-        metavar="NAME",
-        many=True,
-        reads=tuple,
-        check=_require_tools,
-        unset="none",
-        recorded=True,
-        link="verifiers.md#a-judge-with-tools",
-    )
+    names: Sequence[str] | str = option("tools", check=_require_tools, reads=tuple)
 
     def __post_init__(self) -> None:
         """Turn a single name into a tuple, and ``all`` into the names of all tools."""
@@ -114,36 +74,9 @@ class Panel(Group):
     """How several judges share the work."""
 
     alone: ClassVar[str] = "mode"
-    mode: PanelMode = choice(
-        "all",
-        PanelMode,
-        "Which judges of a panel are asked: all, the next for each order (cycle), or the next if one fails (fallback).",
-        key="panel",
-        section=PANEL,
-        recorded=True,
-        link="panels.md",
-    )
-    weights: Sequence[float] | None = any_value(
-        None,
-        "The weight of each judge of a panel, in the order of the judges.",
-        section=PANEL,
-        metavar="W,W...",
-        reads=read_weights,
-        unset="learned, or equal",
-        recorded=True,
-        link="panels.md",
-    )
-    error_correlation: float = number(
-        0.0,
-        "The correlation of two judges' errors in a panel, as calibrate reports it: standard errors allow for it.",
-        low=0,
-        high=1,
-        below=True,
-        section=PANEL,
-        metavar="SHARE",
-        recorded=True,
-        link="panels.md",
-    )
+    mode: PanelMode = option("panel", choices=get_args(PanelMode))
+    weights: Sequence[float] | None = option("weights", reads=read_weights)
+    error_correlation: float = option("error_correlation")
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,29 +84,8 @@ class Resolution(Group):
     """When to stop asking about a group: once a presentation adds less than ``tolerance`` to scores' reliability."""
 
     alone: ClassVar[str] = "tolerance"
-    tolerance: float = number(
-        0.015,
-        "Ask about a group again until one more presentation would add less than this to the reliability of its "
-        "scores, e.g. 0.015. Pairwise: ask again in the other order where position bias may have decided.",
-        low=0,
-        high=1,
-        above=True,
-        below=True,
-        key="resolve",
-        section=RESOLVING,
-        metavar="TOLERANCE",
-        unset="off",
-        recorded="resolve.tolerance",
-        link="protocols.md#adaptive-calls",
-    )
-    most: int = whole_number(
-        8,
-        "With --resolve: how many presentations a group may have.",
-        low=1,
-        section=RESOLVING,
-        recorded="resolve.most",
-        link="protocols.md#adaptive-calls",
-    )
+    tolerance: float = option("resolve")
+    most: int = option("most")
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,23 +93,8 @@ class Reward(Group):
     """How scores become rewards. ``kind=None`` uses the protocol's usual transform."""
 
     alone: ClassVar[str] = "kind"
-    kind: str | None = choice(
-        None,
-        REWARDS,
-        "How scores become rewards.",
-        key="reward",
-        section=REWARD,
-        unset="score; pairwise: win_rate",
-        recorded="reward.kind",
-        link="rewards.md",
-    )
-    range: tuple[float, float] = any_value(
-        (0.0, 1.0),
-        "The lowest and highest reward. Scores are scaled to this range; a group of one trajectory gets the middle.",
-        check=require_range,
-        key="reward_range",
-        recorded=True,
-    )
+    kind: str | None = option("reward", registered=REWARDS)
+    range: tuple[float, float] = option("reward_range", check=require_range)
 
 
 Observer: TypeAlias = Callable[[JudgeRequest, Completion, Reading], None]
@@ -210,141 +107,36 @@ Reasoning: TypeAlias = Literal["hidden", "shown"]
 class Question(Group):
     """What a question to the judge contains, and when a question is repeated."""
 
-    grading: Grading | Mapping[str, Any] | None = any_value(
-        None,
-        "How a checklist is asked and scored, e.g. mode=relative or on_missing=partial.",
-        section=QUESTION,
-        metavar="KEY=VALUE",
-        many=True,
-        reads=read_gradings,
-        recorded=True,
-        link="rubrics.md#how-it-is-put-to-the-judge",
-    )
-    at_once: int | None = whole_number(
-        None,
-        "Listwise: how many candidates a question may have; larger groups are asked about in overlapping chunks.",
-        low=4,
-        section=QUESTION,
-        unset="all",
-        recorded=True,
-        link="protocols.md#large-groups",
-    )
-    reasoning: Reasoning = choice(
-        "hidden",
-        Reasoning,
-        "Whether the judge sees the reasoning in trajectories.",
-        section=QUESTION,
-        recorded=True,
-    )
-    expected: bool = flag(
-        False,
-        "Read a score as the mean of the digits that the judge might have written, weighted by their probabilities.",
-        section=READING,
-        recorded=True,
-        link="protocols.md#expected-scores",
-    )
-    reasks: int = whole_number(
-        2, "How many follow-up questions in a row an incomplete answer may cause.", low=0, recorded=True
-    )
-    absolute: bool = flag(False, "Also ask about a group of one trajectory, for evaluation.", recorded=True)
+    grading: Grading | Mapping[str, Any] | None = option("grading", reads=read_gradings)
+    at_once: int | None = option("at_once")
+    reasoning: Reasoning = option("reasoning", choices=get_args(Reasoning))
+    expected: bool = option("expected")
+    reasks: int = option("reasks")
+    absolute: bool = option("absolute")
 
 
 @dataclass(frozen=True, repr=False)
 class Calls(Group):
     """How the judge is called: request parameters, token limits, pace, retries and prices."""
 
-    params: Mapping[str, Any] | None = any_value(
-        None,
-        "A further request parameter, sent unchanged, e.g. temperature=0. VALUE is JSON or text.",
-        check=require_params,
-        flag="param",
-        named=True,
-        section=THE_JUDGE,
-        metavar="KEY=VALUE",
-        many=True,
-        reads=read_params,
-        recorded=True,
-    )
-    max_tokens: int | None = whole_number(
-        8192,
-        "Token limit of a reply, reasoning included. If a reply is cut off, it is repeated with four times the limit.",
-        low=1,
-        none=True,
-        section=THE_JUDGE,
-        recorded=True,
-    )
-    context_window: int | None = whole_number(
-        None,
-        "Tokens of question and reply together that the judge can process. In longer groups, the middles of the "
-        "longest texts are omitted.",
-        low=1,
-        section=THE_JUDGE,
-        unset="as the server reports",
-        link="transcript.md#length",
-    )
-    headers: Mapping[str, Any] | None = any_value(
-        None,
-        "A further header of every request, e.g. X-Team=search; in Python a mapping, or one of these by judge name.",
-        check=require_headers,
-        flag="header",
-        section=THE_JUDGE,
-        metavar="NAME=VALUE",
-        many=True,
-        reads=read_headers,
-        named=True,
-        link="judges.md#servers-of-your-own",
-    )
-    timeout: float = number(120.0, "Seconds that a call may take.", low=0, above=True, section=LIMITS)
-    attempts: int = whole_number(5, "How often a call is attempted if it fails for a reason that may pass.", low=1)
-    requests_per_minute: float | None = number(
-        None,
-        "How many calls may begin in a minute.",
-        low=0,
-        above=True,
-        section=LIMITS,
-        link="cost-and-limits.md#calls-in-flight",
-    )
-    price: Sequence[float] | Mapping[str, Sequence[float]] | None = any_value(
-        None,
-        "US dollars per million tokens of input, output and cached input, for a judge that the price list lacks.",
-        section=LIMITS,
-        metavar="IN,OUT[,CACHED]",
-        reads=read_price,
-        unset="the price list's",
-        link="cost-and-limits.md#prices",
-    )
-    before: Callable[[], Any] | None = function(
-        "A function without arguments that is called before judging, e.g. to wake the judge's server.",
-        link="judges.md#one-gpu-for-both",
-    )
-    after: Callable[[], Any] | None = function(
-        "A function without arguments that is called when no group is judged any more, e.g. to free the judge's GPU.",
-        link="judges.md#one-gpu-for-both",
-    )
+    params: Mapping[str, Any] | None = option("params", check=require_params, reads=read_params)
+    max_tokens: int | None = option("max_tokens")
+    context_window: int | None = option("context_window")
+    headers: Mapping[str, Any] | None = option("headers", check=require_headers, reads=read_headers)
+    timeout: float = option("timeout")
+    attempts: int = option("attempts")
+    requests_per_minute: float | None = option("requests_per_minute")
+    price: Sequence[float] | Mapping[str, Sequence[float]] | None = option("price", reads=read_price)
+    before: Callable[[], Any] | None = option("before")
+    after: Callable[[], Any] | None = option("after")
 
 
 @dataclass(frozen=True, repr=False)
 class Defence(Group):
     """Protection of the judge against prompt injection by trajectories."""
 
-    on_attack: OnAttack = choice(
-        "report",
-        OnAttack,
-        "What happens to a trajectory that certainly addresses the judge: it is reported only, not judged "
-        "(quarantine), or gets the lowest reward (floor).",
-        section=DEFENCE,
-        recorded=True,
-        link="hostile.md#what-becomes-of-them",
-    )
-    canaries: Canaries = choice(
-        "off",
-        Canaries,
-        "Add decoy answers to one in twenty questions (sampled) or to all (always), which reveal judges that obey "
-        "candidates.",
-        section=DEFENCE,
-        recorded=True,
-        link="hostile.md#canaries",
-    )
+    on_attack: OnAttack = option("on_attack", choices=get_args(OnAttack))
+    canaries: Canaries = option("canaries", choices=get_args(Canaries))
 
     @property
     def share(self) -> float:
@@ -356,21 +148,6 @@ class Defence(Group):
 class Records(Group):
     """What calipers learns from recorded answers, and which functions and objects see new ones."""
 
-    learn: bool = flag(
-        True,
-        "Learn judges' noise, their position bias and a panel's weights from earlier answers in the ledger.",
-        key="experience",
-        flag="no-experience",
-        off="Do not learn judges' noise, their position bias and a panel's weights from earlier answers in the ledger.",
-        section=READING,
-        recorded="learns",
-        link="protocols.md#what-the-ledger-teaches",
-    )
-    watchers: Sequence[Watcher | Observer] = any_value(
-        (),
-        "Objects that see every finished group, such as a Monitor, an Auditor or a ReviewQueue, and functions that are "
-        "called with (request, completion, reading) for every answer.",
-        check=require_watchers,
-        link="health.md",
-    )
-    debug: bool = flag(False, "Print every answer, and the judge's reasoning, to stderr.")
+    learn: bool = option("experience")
+    watchers: Sequence[Watcher | Observer] = option("watchers", check=require_watchers)
+    debug: bool = option("debug")

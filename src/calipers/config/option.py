@@ -1,16 +1,18 @@
 """How one option of a judge is declared: its default, type, range and help sentence, and its names outside Python.
 
-An option is a field of a frozen dataclass, declared with ``whole_number``, ``number``, ``choice``, ``flag``,
-``function`` or ``any_value``.
+An option of a judge is a field of a frozen dataclass, declared with ``option``; its row in ``options.toml`` says all
+but its type. Other settings (a study's) are declared in place, with ``setting``.
 """
 
 from __future__ import annotations
 
 import difflib
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
+from importlib.resources import files
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from calipers.backends.names import name_without_password, split_judge_name, url_without_password
 from calipers.errors import ConfigError
@@ -20,17 +22,17 @@ from calipers.types.encoding import finite_number
 _KEY: Final = "calipers.option"
 _GROUP: Final = "calipers.options"
 
-THE_JUDGE, PANEL, QUESTION = "The judge", "Several judges", "The question"
-READING, RESOLVING, REWARD = "Reading the answer", "Resolving close scores", "Scores to rewards"
-LIMITS, DEFENCE, OUTPUT = "Limits and money", "Trajectories that address the judge", "Options"
-SECTIONS = (THE_JUDGE, PANEL, QUESTION, READING, RESOLVING, REWARD, LIMITS, DEFENCE, OUTPUT)
-"""The headings of the options in the help, in order."""
+SECTIONS: Final = (
+    "The judge", "Several judges", "The question", "Reading the answer", "Resolving close scores", "Scores to rewards",
+    "Limits and money", "Trajectories that address the judge", "Options",
+)  # fmt: skip
+"""The headings of the options in the help, in order: the tables of options.toml."""
 
 _LONGEST_VALUE: Final = 200
 Kind: TypeAlias = Literal["whole", "number", "choice", "flag", "count", "function", "object"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Option:
     """How one option of a judge is declared. ``name`` is the dataclass field, ``group`` the argument of ``Judge`` that
     holds the option ("" if the option is an argument itself).
@@ -152,49 +154,31 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
-def whole_number(default: int | None, help: str, **more: Any) -> Any:  # noqa: A002 - the option's own word
-    """Declare an option of a judge whose value is a whole number."""
-    return _field(default, Option(help=help, kind="whole", default=default, **more))
+@lru_cache(maxsize=1)
+def _rows() -> dict[str, dict[str, Any]]:
+    """Return the rows of options.toml by flat name, with the headings that they stand under."""
+    tables = tomllib.loads((files("calipers.config") / "options.toml").read_text(encoding="utf-8"))
+    return {key: {**row, "section": section} for section, rows in tables.items() for key, row in rows.items()}
 
 
-def number(default: float | None, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """Declare an option of a judge whose value is a number."""
-    return _field(default, Option(help=help, kind="number", default=default, **more))
+def option(key: str, **more: Any) -> Any:
+    """Declare an option of a judge by its flat name; ``more`` is what only code can say of it, such as ``reads``."""
+    row = {**_rows()[key], **more, "key": key}
+    default = row.pop("default", None)
+    return setting(tuple(default) if isinstance(default, list) else default, row.pop("help"), **row)
 
 
-def flag(default: bool | None, help: str, **more: Any) -> Any:  # noqa: A002, FBT001 - likewise
-    """Declare an option of a judge that is on or off."""
-    return _field(default, Option(help=help, kind="flag", default=default, **more))
-
-
-def choice(default: str | None, of: Any, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """Declare an option of a judge whose value is a word: of a Literal type, or a name in a registry."""
-    known = {"registered": of} if isinstance(of, Registry) else {"choices": get_args(of)}
-    return _field(default, Option(help=help, kind="choice", default=default, **known, **more))
-
-
-def function(help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """Declare an option of a judge whose value is a function or None."""
-    return _field(None, Option(help=help, kind="function", **more))
-
-
-def any_value(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """Declare an option of a judge whose value is of any other type: text, a mapping, an object."""
-    return _field(default, Option(help=help, default=default, **more))
-
-
-def required_option(help: str, **more: Any) -> dict[str, Any]:  # noqa: A002 - likewise
-    """Return the dataclass metadata of a judge's option that has no default and must be given."""
-    return {_KEY: Option(help=help, **more)}
+def setting(default: Any, help: str, kind: Kind | None = None, **more: Any) -> Any:  # noqa: A002 - the option's own word
+    """Declare a setting with its default, its sentence and its checks. ``kind`` follows from choices or a number."""
+    if kind is None:
+        numbers: dict[type, Kind] = {int: "whole", float: "number"}
+        kind = "choice" if "choices" in more else numbers.get(type(default), "object")
+    return field(default=default, metadata={_KEY: Option(help, kind, default, **more)})
 
 
 def option_group(of: type[Group], default: Any = None) -> Any:
     """Declare an argument that holds a group of a judge's options: an object, a mapping, or a single value."""
     return field(default=default, metadata={_GROUP: of})
-
-
-def _field(default: Any, option: Option) -> Any:
-    return field(default=default, metadata={_KEY: option})
 
 
 class Options:

@@ -1,4 +1,4 @@
-"""The doctor: tests a judge before a run, in under a minute, with some thirty-five short questions.
+"""The doctor: tests a judge before a run, in under a minute, with some thirty short questions.
 
 A judge that passes can distinguish clearly good answers from clearly bad ones, follows the output format and resists
 prompt injection.

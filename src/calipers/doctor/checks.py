@@ -145,36 +145,6 @@ def injection_check(groups: Iterable[TrajectoryGroup], answers: Answers) -> Chec
     return Check("injections", standing, says, figures)
 
 
-def served_model_check(answers: Answers, *, who: str) -> Check:
-    """Return which models the answers name; the scores of several may not be comparable. ``who`` names them."""
-    if not answers.received:
-        return _unanswered("answers as", answers)
-    models = sorted({(one.completion.model or "", one.completion.fingerprint or "") for one in answers.received})
-    names = [" ".join(filter(None, parts)) for parts in models]
-    if not any(names):
-        return Check("answers as", "note", f"{who} does not say which model answers", {"servers": []})
-    says = ", ".join(
-        (model or "(no name)") + (f" (system fingerprint {fingerprint})" if fingerprint else "")
-        for model, fingerprint in models
-    )
-    return Check("answers as", "good" if len(names) == 1 else "note", says, {"servers": names})
-
-
-def reasoning_check(answers: Answers) -> Check:
-    """Return where the judge writes its reasoning, if it shows any."""
-    received = answers.received
-    if not received:
-        return _unanswered("thinking", answers)
-    apart = sum(bool(one.completion.reasoning) for one in received)
-    inside = sum(_thinks_aloud(one.completion.text) for one in received)
-    figures = {"apart": apart, "in_text": inside, "answers": len(received)}
-    if inside:
-        says = f"inside the text in {inside} of {len(received)} answers; it is removed before reading"
-        return Check("thinking", "note", says, figures)
-    says = f"separate from the text in {apart} of {len(received)} answers" if apart else "none shown"
-    return Check("thinking", "good", says, figures)
-
-
 def truncation_check(answers: Answers, *, who: str) -> Check:
     """Return whether ``who`` reports a truncated reply as truncated."""
     name = "cut-off replies"
@@ -210,25 +180,6 @@ def probabilities_check(answers: Answers | None, *, who: str) -> Check:
     says = f"returned, and usable for {usable} of {len(ratings)} scores"
     says += "" if usable else ": the digits had too little probability"
     return Check(name, "good" if usable and usable == len(ratings) else "note", says, figures)
-
-
-def repeatability_check(answers: Answers) -> Check:
-    """Return whether a question gets the same scores (0-1) in two calls at temperature 0."""
-    gaps = [max(abs(first[name] - second[name]) for name in first) for first, second in _twice(answers)]
-    if not gaps:
-        return _unanswered("repeatability", answers)
-    same, refused = sum(gap <= _TIE for gap in gaps), "temperature" in answers.refused
-    figures = {
-        "same": same,
-        "asked_twice": len(gaps),
-        "largest_difference": round(max(gaps), 4),
-        "temperature_refused": refused,
-    }
-    how = "at its own temperature (it refuses the parameter)" if refused else "at temperature 0"
-    says = f"{same} of {len(gaps)} questions got the same scores twice {how}"
-    if same < len(gaps):
-        says += f"; the largest difference is {100 * max(gaps):.0f} of 100 points"
-    return Check("repeatability", "good" if same == len(gaps) else "note", says, figures)
 
 
 def speed_checks(answers: Answers, *, in_flight: int, who: str) -> list[Check]:
@@ -297,12 +248,6 @@ def _has_scores(answer: Answer) -> bool:
     """Return whether the judge's reply contained scores, even scores that could not be trusted."""
     complaint = answer.reading.complaint or ""
     return bool(answer.scores) or complaint.startswith(("it named", "its scores", "it had", "an explanation"))
-
-
-def _thinks_aloud(text: str) -> bool:
-    """Return whether reasoning precedes the answer in a reply; text inside a JSON object does not count."""
-    answer = text.lstrip()
-    return answer.startswith("<think>") or ("</think>" in answer and not answer.startswith("{"))
 
 
 def _sign(value: float) -> int:

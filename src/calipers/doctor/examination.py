@@ -23,8 +23,6 @@ from calipers.doctor.server import check_applied_format, check_reachability, who
 from calipers.doctor.verdict import conclude
 from calipers.types import Failure, Usage
 
-_TWICE = 2
-"""The number of probes that are asked twice at temperature 0."""
 _MAIN_SHARE = 0.6
 """The share of the time for the main questions, so that a slow judge still gets every kind of question."""
 _IN_FLIGHT = 8
@@ -48,7 +46,7 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
     tell: Callable[[str], None] = lambda _: None,
     spent: Callable[[int, Usage], object] = lambda calls, usage: None,  # noqa: ARG005 - tells nobody
 ) -> Diagnosis:
-    """Examine the judge of this name within ``within`` seconds, with about thirty-five short questions.
+    """Examine the judge of this name within ``within`` seconds, with about thirty short questions.
 
     ``timeout`` is in seconds per call. ``params`` are sent with every question, as in a run. ``price`` is as in Judge.
     ``concurrency`` calls (8) are in flight at once. ``rng`` draws the constants of the format tests. ``tell`` is
@@ -125,10 +123,9 @@ async def _examine(
     main = first + rest
     note(*forms)
 
-    tell("does it resist prompt injection? is it repeatable? what does a short limit do?")
-    injected, repeated, cut, expected = await asyncio.gather(
+    tell("does it resist prompt injection? what does a short limit do?")
+    injected, cut, expected = await asyncio.gather(
         examinee.ask(INJECTIONS),
-        _twice(examinee),
         examinee.ask(PROBES[:1], max_tokens=checks.SHORT),
         _expected(examinee, has_logprobs=bare.has_logprobs),
     )
@@ -137,10 +134,7 @@ async def _examine(
         checks.agreement_check(PROBES, main),
         checks.flip_check(main),
         checks.injection_check(INJECTIONS, injected),
-        checks.served_model_check(main, who=who),
-        checks.reasoning_check(main),
         checks.truncation_check(cut, who=who),
-        checks.repeatability_check(repeated),
         checks.probabilities_check(expected, who=who),
         *checks.speed_checks(main, in_flight=examinee.concurrency, who=who),
     )
@@ -150,12 +144,6 @@ async def _examine(
 async def _forms(examinee: Examinee, rng: random.Random) -> list[Check]:
     # The tests run one after the other, because they share a random generator.
     return [await check_applied_format(examinee, form, rng) for form in ("json_schema", "json_object")]
-
-
-async def _twice(examinee: Examinee) -> Answers:
-    # Two samples of one judge would get different keys, and so would be different questions.
-    first, second = [await examinee.ask(PROBES[:_TWICE], params={"temperature": 0}) for _ in range(2)]
-    return first + second
 
 
 async def _expected(examinee: Examinee, *, has_logprobs: bool) -> Answers | None:

@@ -42,21 +42,15 @@ class Answer:
 class Answers:
     """The examined judge's answers to ``asked`` questions.
 
-    ``failures`` are the reasons for missing answers, and ``refused`` the parameters that the server refused.
+    ``failures`` are the reasons for missing answers.
     """
 
     asked: int
     received: tuple[Answer, ...]
     failures: tuple[Failure, ...] = ()
-    refused: frozenset[str] = frozenset()
 
     def __add__(self, other: Answers) -> Answers:
-        return Answers(
-            self.asked + other.asked,
-            self.received + other.received,
-            self.failures + other.failures,
-            self.refused | other.refused,
-        )
+        return Answers(self.asked + other.asked, self.received + other.received, self.failures + other.failures)
 
 
 @dataclass(slots=True)
@@ -134,10 +128,7 @@ class Examinee:
         groups: Iterable[TrajectoryGroup],
         *,
         orders: int = 1,
-        samples: int = 1,
-        params: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
-        without: Iterable[str] = (),
         expected: bool = False,
     ) -> Answers:
         """Have the judge that the doctor examines score every group through the whole pipeline, and return its answers.
@@ -145,7 +136,7 @@ class Examinee:
         No question is asked again, so only first answers count. Once the time is up, no question is sent.
         """
         every, received, failures = tuple(groups), list[Answer](), _Failures()
-        asked = len(every) * orders * samples
+        asked = len(every) * orders
         late = Failure("deadline", self.time_is_up)
         if self.is_time_up:
             return Answers(asked, (), (late,) * asked)
@@ -154,13 +145,11 @@ class Examinee:
             self.spent.add(1)
             received.append(Answer(request.view.group_id, request.ask, completion, reading, _scores(request, reading)))
 
-        bare = self.backend(without=without)
         judge = Judge(
-            self._retrying(bare),
+            self._retrying(self.backend()),
             orders=orders,
-            samples=samples,
             question={"reasks": 0, "expected": expected},
-            calls={"params": {**self.params, **(params or {})}, "max_tokens": max_tokens or self.max_tokens},
+            calls={"params": dict(self.params), "max_tokens": max_tokens or self.max_tokens},
             concurrency=self.concurrency,
             deadline=self.seconds_left,
             ledger=failures,
@@ -169,9 +158,8 @@ class Examinee:
         # All groups start at once, so that a single deadline applies to all. The judge limits the calls in flight.
         async for result in judge.score_groups(every, concurrency=len(every)):
             self.spent.add(0, result.usage)
-        refused = frozenset(bare.learned().get("refused", ()))
         noted = (late if one.kind == "deadline" else one for one in failures.noted)
-        return Answers(asked, tuple(received), tuple(noted), refused)
+        return Answers(asked, tuple(received), tuple(noted))
 
     def _retrying(self, bare: Backend) -> FullBackend:
         counting = _Counting(bare, self.spent, self.until)

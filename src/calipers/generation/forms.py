@@ -1,4 +1,4 @@
-"""Turns generated responses into rows for the next step: a groups file, verl's rows, or a line per response.
+"""Turns generated responses into rows for the next step: a groups file, or verl's rows.
 
 Pure, except for ``write_rows``.
 """
@@ -17,9 +17,10 @@ from calipers.inputs.records import without_empty_fields
 from calipers.rubric.dataset_standards import ground_truth_object, read_standards
 from calipers.types import Message, Rubric
 
-Form: TypeAlias = Literal["groups", "rows", "responses"]
-"""``groups``: a groups file, for ``calipers score``. ``rows``: the prompt's row with a ``responses`` column, for verl's
-``main_eval``. ``responses``: one line per response, with its prompt's row, for ``calipers ifeval``."""
+Form: TypeAlias = Literal["groups", "rows"]
+"""``groups``: a groups file, for ``calipers score`` and ``ifeval``. ``rows``: the prompt's row with a ``responses``
+column, for verl's ``main_eval``.
+"""
 
 
 def output_form(out: str) -> Form:
@@ -34,39 +35,25 @@ def response_rows(answered: Answered, form: Form) -> Iterator[dict[str, Any]]:
     empty list.
     """
     if answered.samples:
-        yield from {"groups": _group, "rows": _row, "responses": _responses}[form](answered)
+        yield from [_group(answered) if form == "groups" else _row(answered)]
 
 
-def _group(answered: Answered) -> Iterator[dict[str, Any]]:
+def _group(answered: Answered) -> dict[str, Any]:
     prompt = answered.prompt
     known = {"group_id": prompt.id, "context": list(prompt.messages)}
-    yield {**prompt.row, **known, "trajectories": [_trajectory(sample) for sample in answered.samples]}
+    return {**prompt.row, **known, "trajectories": [_trajectory(sample) for sample in answered.samples]}
 
 
 def _trajectory(sample: Sample) -> dict[str, Any]:
     message = {"role": "assistant", "content": sample.text}
     if sample.reasoning:
         message["reasoning"] = sample.reasoning
-    metadata: dict[str, Any] = {"finish_reason": sample.finish_reason, **_note_of(sample)}
-    return {"id": str(sample.number), "messages": [message], "metadata": metadata}
+    return {"id": str(sample.number), "messages": [message], "metadata": {"finish_reason": sample.finish_reason}}
 
 
-def _row(answered: Answered) -> Iterator[dict[str, Any]]:
-    columns: dict[str, Any] = {"responses": [sample.text for sample in answered.samples]}
-    if any(sample.note for sample in answered.samples):
-        columns["response_notes"] = [sample.note or "" for sample in answered.samples]
-    yield {**row_for_main_eval(answered.prompt.row, answered.prompt.messages), **columns}
-
-
-def _responses(answered: Answered) -> Iterator[dict[str, Any]]:
-    prompt = answered.prompt
-    for sample in answered.samples:
-        columns = {"prompt": prompt.text, "response": sample.text, "sample": sample.number}
-        yield {**prompt.row, **columns, "finish_reason": sample.finish_reason, **_note_of(sample)}
-
-
-def _note_of(sample: Sample) -> dict[str, str]:
-    return {} if sample.note is None else {"note": sample.note}
+def _row(answered: Answered) -> dict[str, Any]:
+    row = row_for_main_eval(answered.prompt.row, answered.prompt.messages)
+    return {**row, "responses": [sample.text for sample in answered.samples]}
 
 
 def write_rows(rows: Iterable[Mapping[str, Any]], out: str) -> None:

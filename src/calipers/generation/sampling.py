@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Self
 
 from calipers.errors import BackendError, ConfigError
 from calipers.generation.prompts import Prompt
@@ -36,22 +36,15 @@ class Sampling:
     seed: int | None = None
 
 
-Note: TypeAlias = Literal["empty", "blank", "cut off before a word", "reasoning only", "tool call", "refusal"]
-"""What is special about a response: it is empty (for one of four reasons), it is blank, or the server marks its words
-as a refusal.
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A generated response. It was cut off if the ``finish_reason`` is ``length``. ``note`` explains a missing text."""
+    """A generated response. It was cut off if the ``finish_reason`` is ``length``."""
 
     number: int
     text: str
     finish_reason: FinishReason
     reasoning: str = ""
     usage: Usage = field(default_factory=Usage)
-    note: Note | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +105,7 @@ async def generate_responses(
             return Failed(
                 number, "bad_reply", "the answer is empty, and the server does not report that it is complete"
             )
-        return Sample(number, done.text, done.finish_reason, done.reasoning, done.usage, _note(done))
+        return Sample(number, done.text, done.finish_reason, done.reasoning, done.usage)
 
     waiting = list(prompts)
     questions = ((prompt, number) for prompt in waiting for number in range(sampling.n))
@@ -127,20 +120,6 @@ async def generate_responses(
 
 
 _WITHHELD: Final = "withheld by the provider, so there is no response: "
-
-
-def _note(done: Completion) -> Note | None:
-    if done.finish_reason == "refused":
-        return "refusal"
-    if done.text.strip():
-        return None
-    if done.text_source == "tool_call":
-        return "tool call"
-    if done.finish_reason == "length":
-        return "cut off before a word"
-    if done.reasoning.strip():
-        return "reasoning only"
-    return "blank" if done.text else "empty"
 
 
 def _together(prompt: Prompt, got: list[Sample | Failed]) -> Answered:

@@ -1,8 +1,6 @@
-"""Training inputs for a task without data: written by a model, spread over topics and difficulty, split, and kept where
-groups of rollouts differ.
-"""
+"""Training inputs for a task without data: written by a model, split, and kept where groups of rollouts differ."""
 
-from calipers.scenarios.keeping import Kept, Split, keep, split
-from calipers.scenarios.making import Cell, Grid, Made, Options, Scenario, write_scenarios
+from calipers.scenarios.files import KINDS, Split, kind_of, split
+from calipers.scenarios.making import Scenario, connected_writer, write_scenarios
 
-__all__ = ["Cell", "Grid", "Kept", "Made", "Options", "Scenario", "Split", "keep", "split", "write_scenarios"]
+__all__ = ["KINDS", "Scenario", "Split", "connected_writer", "kind_of", "split", "write_scenarios"]

@@ -1,18 +1,21 @@
-"""Files of scenarios (JSON lines for ``calipers generate``, or verl's Parquet), of tools, and of scored rollouts."""
+"""Files of scenarios (JSON lines for ``calipers generate``, or verl's Parquet), their split, and which to keep.
+
+A group whose rollouts all score the same has advantage 0.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import write_rows
 from calipers.inputs.parts import openai_tool_definitions
 from calipers.inputs.records import parquet_rows, read_json_lines
-from calipers.scenarios.keeping import Rollouts, Split
-from calipers.scenarios.making import Scenario
+from calipers.scenarios.making import DIFFICULTIES, Scenario
 from calipers.types import Tool
 from calipers.types.encoding import finite_number
 
@@ -33,8 +36,34 @@ def validation_path(out: str) -> str:
     return str(path.with_name(f"{path.stem}.validation{path.suffix}"))
 
 
+class Split(NamedTuple):
+    """Scenarios for training and for validation."""
+
+    train: list[Scenario]
+    validation: list[Scenario]
+
+
+def split(scenarios: Sequence[Scenario], share: float, *, seed: int = 0) -> Split:
+    """Return scenarios for training, and about ``share`` of each difficulty for validation.
+
+    Which they are follows from ``seed`` and their texts, not from the order of writing. Something stays in training.
+    """
+    held: set[str] = set()
+    for difficulty in DIFFICULTIES:
+        drawn = sorted((_drawn(one.id, seed), one.id) for one in scenarios if one.cell.difficulty == difficulty)
+        held.update(name for _, name in drawn[: round(len(drawn) * share)])
+    if held and len(held) == len(scenarios):
+        held.discard(min(held))
+    train = [one for one in scenarios if one.id not in held]
+    return Split(train, [one for one in scenarios if one.id in held])
+
+
+def _drawn(name: str, seed: int) -> bytes:
+    return hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest()
+
+
 def write_split(parts: Split, out: str, tools: Sequence[Tool]) -> None:
-    """Write the scenarios of a split. Validation scenarios of an earlier run never stay: they may be trained on now."""
+    """Write a split's scenarios. Validation scenarios of an earlier run never stay: they may be trained on now."""
     beside = validation_path(out)
     for path, side, name in ((out, parts.train, "train"), (beside, parts.validation, "validation")):
         if side:
@@ -71,12 +100,9 @@ def read_tools(path: str) -> tuple[Tool, ...]:
     """
     try:
         found = openai_tool_definitions(json.loads(Path(path).read_text(encoding="utf-8-sig")))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}", source=path) from None
-    except InputError as error:
-        raise InputError(str(error), source=path) from None
+    except (OSError, ValueError, RecursionError, InputError) as error:
+        why = str(error) if isinstance(error, OSError | InputError) else f"is not JSON: {error}"
+        raise InputError(why, source=path) from None
     if not found:
         raise InputError("holds no tool definitions", source=path)
     return found
@@ -99,13 +125,13 @@ def read_scenarios(path: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def read_rollouts(path: str, known: Mapping[str, Any]) -> tuple[list[Rollouts], list[str]]:
+def read_scores(path: str, known: Mapping[str, Any]) -> tuple[dict[str, list[float]], list[str]]:
     """Return the scores of each scenario's rollouts in a result file, and the ids of groups that are no scenario's.
 
-    The id of a group is its scenario's, as ``calipers generate`` has it; groups with the same id are one. Raises
-    InputError for a line that is no result, and where no group is one of the scenarios.
+    The id of a group is its scenario's, as ``calipers generate`` has it; groups with the same id are one. Rollouts
+    without a score are left out. Raises InputError for a line that is no result, and where no group is a scenario's.
     """
-    scores: dict[str, list[float | None]] = {}
+    scores: dict[str, list[float]] = {}
     strangers: list[str] = []
     for line, row in read_json_lines(path):
         try:
@@ -119,25 +145,33 @@ def read_rollouts(path: str, known: Mapping[str, Any]) -> tuple[list[Rollouts], 
     if not scores:
         why = f"none of its {len(strangers)} groups is one of the scenarios" if strangers else "holds no groups"
         raise InputError(f"{why}; name what calipers score wrote for rollouts of the scenarios", source=path)
-    found = [
-        Rollouts(name, tuple(one for one in own if one is not None), own.count(None)) for name, own in scores.items()
-    ]
-    return found, strangers
+    return scores, strangers
 
 
-def _result(row: Mapping[str, Any] | str) -> tuple[str, list[float | None]]:
-    """Return a result's group id and scores, None for a rollout without one, whatever a file says beside it."""
+def _result(row: Mapping[str, Any] | str) -> tuple[str, list[float]]:
+    """Return a result's group id, and the scores of the rollouts that have one."""
     if isinstance(row, str):
         raise InputError(row)
     listed = row.get("trajectories")
     if row.get("group_id") is None or not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         raise InputError("is not a line of calipers score: it needs a group_id and a list of trajectories")
-    return str(row["group_id"]), list(_scores(listed))
-
-
-def _scores(listed: Sequence[Mapping[str, Any]]) -> Iterator[float | None]:
+    found = []
     for one in listed:
         score = finite_number(one.get("score"))
         if "score" not in one or (score is None and one["score"] is not None):
             raise InputError(f"trajectory {one.get('id')!r}: its score must be a number, or null for none")
-        yield None if one.get("status") in _WITHOUT_SCORE else score
+        if score is not None and one.get("status") not in _WITHOUT_SCORE:
+            found.append(score)
+    return str(row["group_id"]), found
+
+
+KINDS: Final = ("differ: kept", "always solved", "never solved", "fewer than two scores")
+
+
+def kind_of(scores: Sequence[float], *, solved: float) -> str:
+    """Return what a scenario's rollouts say of it, one of KINDS. A rollout is solved from the score ``solved`` on."""
+    if len(scores) < 2:
+        return KINDS[3]
+    if max(scores) - min(scores) > 1e-9:
+        return KINDS[0]
+    return KINDS[1] if scores[0] >= solved else KINDS[2]

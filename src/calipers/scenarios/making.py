@@ -33,7 +33,7 @@ from calipers.types import Ask, JudgeRequest, Tool, TrajectoryGroup
 
 Difficulty: TypeAlias = Literal["easy", "medium", "hard"]
 DIFFICULTIES: Final[tuple[Difficulty, ...]] = ("easy", "medium", "hard")
-DUPLICATE: Final = 0.7
+DUPLICATE: Final = 0.6
 """Two scenarios that share at least this part of their words are the same one; the later is dropped."""
 _PER_CALL: Final = 10
 _TOPICS: Final = 8
@@ -93,76 +93,47 @@ class Scenario:
         return "s" + hashlib.blake2b(self.text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The cells of ``topics`` by difficulty, and the number of scenarios wanted in all of them together."""
-
-    topics: tuple[str, ...]
-    wanted: int
-
-    def quotas(self) -> dict[Cell, int]:
-        """Return how many scenarios each cell should have; the remainder goes round the topics in turn."""
-        turned = [Cell(topic, difficulty) for difficulty in DIFFICULTIES for topic in self.topics]
-        each, rest = divmod(self.wanted, len(turned))
-        return {cell: each + (place < rest) for place, cell in enumerate(turned)}
-
-    def missing(self, scenarios: Iterable[Scenario]) -> dict[Cell, int]:
-        """Return how many scenarios each cell lacks; cells that lack none are left out."""
-        have = Counter(one.cell for one in scenarios)
-        return {cell: quota - have[cell] for cell, quota in self.quotas().items() if quota > have[cell]}
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What is to be written: ``count`` scenarios over ``topics`` (eight that the writer names, if empty), with at
-    most ``calls`` calls (None: three for every ten scenarios, and three more).
-
-    ``params`` are further request parameters; ``max_tokens`` among them limits a reply.
-    """
-
-    count: int
-    topics: tuple[str, ...] = ()
-    calls: int | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def most_calls(self) -> int:
-        """Return the largest number of calls that writing these scenarios may take."""
-        return 3 * -(-self.count // _PER_CALL) + 3 if self.calls is None else self.calls
+def quotas(topics: Sequence[str], wanted: int) -> dict[Cell, int]:
+    """Return how many of the ``wanted`` scenarios each cell should have; the rest goes round the topics in turn."""
+    cells = [Cell(topic, difficulty) for difficulty in DIFFICULTIES for topic in topics]
+    each, rest = divmod(wanted, len(cells))
+    return {cell: each + (place < rest) for place, cell in enumerate(cells)}
 
 
 @dataclass(slots=True)
 class Made:
-    """Written scenarios with their grid: ``refused`` counts those that may not be used, by reason in fixed words.
+    """Written scenarios, and how many each cell of the grid should have (``quotas``).
 
-    ``calls`` counts questions, answered from the ledger or not; ``problems`` are sentences about failed ones.
+    ``refused`` counts those that may not be used, by reason in fixed words. ``calls`` counts questions, answered from
+    the ledger or not; ``problems`` are sentences about failed ones.
     """
 
-    grid: Grid
+    quotas: Mapping[Cell, int]
     scenarios: list[Scenario] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     calls: int = 0
 
-
-class Known:
-    """The scenarios so far, by their sets of words, to find those that a text is like."""
-
-    def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._words = [words_of(text) for text in texts]
-
-    def add(self, text: str) -> None:
-        """Remember the text of a scenario."""
-        self._words.append(words_of(text))
-
-    def shares(self, text: str) -> list[float]:
-        """Return the share of words (Jaccard) that a text has in common with each remembered scenario."""
-        words = words_of(text)
-        return [overlap(words, other) for other in self._words]
+    def missing(self) -> dict[Cell, int]:
+        """Return how many scenarios each cell lacks; cells that lack none are left out."""
+        have = Counter(one.cell for one in self.scenarios)
+        return {cell: quota - have[cell] for cell, quota in self.quotas.items() if quota > have[cell]}
 
 
-def problem_of(text: str, known: Known) -> str | None:
-    """Return why a scenario's text may not be used, in fixed words that never quote it; None if it may."""
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A connected writer of scenarios: its ``backend``, the ``store`` of its answers, and its request parameters."""
+
+    backend: FullBackend
+    store: Store
+    params: Mapping[str, Any]
+
+
+def problem_of(text: str, known: Iterable[frozenset[str]]) -> str | None:
+    """Return why a scenario's text may not be used, in fixed words that never quote it; None if it may.
+
+    ``known`` are the words of earlier scenarios.
+    """
     least, most = _LENGTHS
     if length_of(text) < least or len(text) > most:
         return f"it has fewer than {least} or more than {most:,} characters"
@@ -170,61 +141,47 @@ def problem_of(text: str, known: Known) -> str | None:
         return "it holds invisible characters, tokens of a chat template or imitated layout"
     if any(hit.certainty != "suspicious" for hit in find_attacks([{"role": "assistant", "content": text}])):
         return "it addresses a judge"
-    return "it nearly repeats another" if max(known.shares(text), default=0.0) >= DUPLICATE else None
+    words = words_of(text)
+    return "it nearly repeats another" if any(overlap(words, one) >= DUPLICATE for one in known) else None
 
 
-async def write_scenarios(
-    task: str, store: Store, backend: FullBackend, options: Options, *, tools: Sequence[Tool] = ()
-) -> Made:
-    """Have ``backend`` write scenarios for a task described in a sentence; answers are recorded in ``store``.
+async def write_scenarios(task: str, count: int, writer: Writer, *, tools: Sequence[Tool] = ()) -> Made:
+    """Have ``writer`` write ``count`` scenarios for a task described in a sentence.
 
-    The writer names sub-topics first, unless ``options`` have some. Every round asks for the cells of the grid that
-    lack scenarios, each topic in a question of its own; near-duplicates and texts that address a judge are refused. It
-    ends when the grid is full, the calls are used up, or two rounds in a row brought nothing. Raises ConfigError as
-    ``require_request`` does, InputError if no sub-topics can be read.
+    The writer names sub-topics first. Every round asks for the cells of the grid that lack scenarios, each topic in a
+    question of its own; near-duplicates and texts that address a judge are refused. It ends when the grid is full,
+    after three calls for every ten scenarios and three more, or when two rounds in a row brought nothing. Raises
+    ConfigError without a task, and InputError if no sub-topics can be read.
     """
-    require_request(task, options)
-    writer = _Writer(task, store, backend, options.params, tuple(tools))
-    topics = tuple(" ".join(one.split()) for one in options.topics) or await writer.topics()
-    made = Made(Grid(tuple(topics[: options.count]), options.count), problems=writer.problems)
-    known, fruitless = Known(), 0
-    while (missing := made.grid.missing(made.scenarios)) and fruitless < _FRUITLESS:
-        wanted = _questions(missing)[: options.most_calls - writer.calls]
+    if not task.strip() or count < 1:
+        raise ConfigError("describe the task in a sentence, and ask for at least 1 scenario")
+    asking = _Asking(task, writer, tuple(tools))
+    topics = await asking.topics()
+    made = Made(quotas(topics[:count], count), problems=asking.problems)
+    known: list[frozenset[str]] = []
+    fruitless, most = 0, 3 * -(-count // _PER_CALL) + 3
+    while (missing := made.missing()) and fruitless < _FRUITLESS:
+        wanted = _questions(missing)[: most - asking.calls]
         if not wanted:
             break
         before = len(made.scenarios)
-        for entry in await writer.inputs(wanted, tuple(made.scenarios)):
+        for entry in await asking.inputs(wanted, tuple(made.scenarios)):
             _take(made, entry, known)
         fruitless = fruitless + 1 if len(made.scenarios) == before else 0
-    made.calls = writer.calls
+    made.calls = asking.calls
     return made
 
 
-def require_request(task: str, options: Options) -> None:
-    """Raise ConfigError unless scenarios can be written for this task with these ``options``."""
-    if not task.strip():
-        raise ConfigError("the task is empty: describe it in a sentence")
-    if options.count < 1 or options.most_calls < 1:
-        raise ConfigError("the number of scenarios and of calls must be at least 1")
-    folded = [" ".join(one.split()).casefold() for one in options.topics]
-    if not all(folded) or len(set(folded)) < len(folded):
-        raise ConfigError("a sub-topic (--topic) is empty, or there twice: leave it out")
-    if len(folded) > options.count:
-        raise ConfigError(
-            f"{options.count} scenarios (--count) are too few for {len(folded)} sub-topics (--topic): each needs one"
-        )
-
-
-def _take(made: Made, entry: Scenario | str, known: Known) -> None:
+def _take(made: Made, entry: Scenario | str, known: list[frozenset[str]]) -> None:
     """Add a scenario of a reply if it may be used and is still missing; else count the reason."""
     if isinstance(entry, str):
         made.refused[entry] += 1
-    elif entry.cell not in made.grid.missing(made.scenarios):
+    elif entry.cell not in made.missing():
         made.refused["its cell has enough"] += 1
     elif (problem := problem_of(entry.text, known)) is not None:
         made.refused[problem] += 1
     else:
-        known.add(entry.text)
+        known.append(words_of(entry.text))
         made.scenarios.append(entry)
 
 
@@ -239,13 +196,11 @@ def _questions(missing: Mapping[Cell, int]) -> list[dict[Cell, int]]:
 
 
 @dataclass(slots=True)
-class _Writer:
-    """The model that writes scenarios, what it is asked about, and its calls so far."""
+class _Asking:
+    """What the ``writer`` is asked about, and its calls so far."""
 
     task: str
-    store: Store
-    backend: FullBackend
-    params: Mapping[str, Any]
+    writer: Writer
     tools: tuple[Tool, ...]
     calls: int = 0
     problems: list[str] = field(default_factory=list)
@@ -259,7 +214,7 @@ class _Writer:
         named = [" ".join(one.split())[:120] for one in listed if isinstance(one, str)]
         if not any(named):
             why = self.problems[-1] if reply is None else "its reply names none"
-            raise InputError(f"the writer named no sub-topics ({why}); give some with --topic")
+            raise InputError(f"the writer named no sub-topics ({why})")
         return tuple(dict.fromkeys(filter(None, named)))[:_TOPICS]
 
     async def inputs(self, wanted: Sequence[dict[Cell, int]], earlier: Sequence[Scenario]) -> list[Scenario | str]:
@@ -316,13 +271,13 @@ class _Writer:
         key = str(messages)
         self.asked[key] += 1
         ask = Ask(number, (), (), cause="first", sample=self.asked[key] - 1)
-        rest = {name: value for name, value in self.params.items() if name != "max_tokens"}
-        return JudgeRequest(messages, (), ask, view, schema, self.params.get("max_tokens"), rest)
+        rest = {name: value for name, value in self.writer.params.items() if name != "max_tokens"}
+        return JudgeRequest(messages, (), ask, view, schema, self.writer.params.get("max_tokens"), rest)
 
     async def _answer(self, question: JudgeRequest) -> str | None:
         self.calls += 1
         try:
-            answer = await self.store.answer(await self.store.begin(), question, self.backend)
+            answer = await self.writer.store.answer(await self.writer.store.begin(), question, self.writer.backend)
         except BackendError as error:
             self.problems.append(f"a question to the writer failed: {error}")
             return None
@@ -358,15 +313,6 @@ def tool_names(tools: Sequence[Tool]) -> list[str]:
     """Return the names of tool definitions in OpenAI's form; a provider's own tool has the name of its type."""
     named = (tool.get("function", tool) for tool in tools)
     return [str(one.get("name") or one.get("type")) for one in named if isinstance(one, Mapping)]
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """A connected writer of scenarios: its ``backend``, the ``store`` of its answers, and its request parameters."""
-
-    backend: FullBackend
-    store: Store
-    params: Mapping[str, Any]
 
 
 def connected_writer(

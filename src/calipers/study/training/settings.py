@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from calipers.config.option import any_value, choice, number, whole_number
+from calipers.config.option import setting
 from calipers.errors import ConfigError
 
 PolicyKind: TypeAlias = Literal["gpt", "closed-form"]
@@ -59,27 +59,27 @@ def _require_list(name: str, value: object) -> None:
 class ClosedForm:
     """The closed-form policy at its start. Rates are probabilities."""
 
-    quality: Sequence[float] = any_value(
+    quality: Sequence[float] = setting(
         (0.9, 0.5, 0.2), "The share of right answers to easy, medium and hard prompts.", check=_require_inner_shares
     )
-    ease: float = number(
+    ease: float = setting(
         1.0, "How easily quality is learned: the log-odds that a unit of its parameter adds.", low=0, high=100
     )
-    length_floor: int = whole_number(3, "The shortest response, in tokens.", low=3, high=1999)
-    length_cap: int = whole_number(24, "The longest response, in tokens.", low=4, high=2000)
-    length_mean: float = number(9.7, "The mean length, in tokens.", low=3, high=2000)
-    length_tail: Tail = choice("geometric", Tail, "The distribution of lengths.")
-    length_sd: float = number(4.0, "The standard deviation of lengths, for the normal tail.", low=0.1, high=2000)
-    format: float = number(0.3, "The rate of formatted responses.", low=0, high=1, above=True, below=True)
-    flattery: float = number(0.3, "The rate of flattering responses.", low=0, high=1, above=True, below=True)
-    confidence: float = number(0.3, "The rate of confident responses.", low=0, high=1, above=True, below=True)
-    injection: float = number(0.03, "The rate of injected instructions.", low=0, high=1, above=True, below=True)
-    length_effect: float = number(
+    length_floor: int = setting(3, "The shortest response, in tokens.", low=3, high=1999)
+    length_cap: int = setting(24, "The longest response, in tokens.", low=4, high=2000)
+    length_mean: float = setting(9.7, "The mean length, in tokens.", low=3, high=2000)
+    length_tail: Tail = setting("geometric", "The distribution of lengths.", choices=get_args(Tail))
+    length_sd: float = setting(4.0, "The standard deviation of lengths, for the normal tail.", low=0.1, high=2000)
+    format: float = setting(0.3, "The rate of formatted responses.", low=0, high=1, above=True, below=True)
+    flattery: float = setting(0.3, "The rate of flattering responses.", low=0, high=1, above=True, below=True)
+    confidence: float = setting(0.3, "The rate of confident responses.", low=0, high=1, above=True, below=True)
+    injection: float = setting(0.03, "The rate of injected instructions.", low=0, high=1, above=True, below=True)
+    length_effect: float = setting(
         0.0, "What a standard deviation of length adds to the log-odds of being right.", low=-100, high=100
     )
-    format_effect: float = number(0.0, "What format adds to them.", low=-100, high=100)
-    flattery_effect: float = number(0.0, "What flattery adds to them.", low=-100, high=100)
-    injection_effect: float = number(0.0, "What injected text adds to them.", low=-100, high=100)
+    format_effect: float = setting(0.0, "What format adds to them.", low=-100, high=100)
+    flattery_effect: float = setting(0.0, "What flattery adds to them.", low=-100, high=100)
+    injection_effect: float = setting(0.0, "What injected text adds to them.", low=-100, high=100)
     criteria: int = 1
     """Criteria that a response meets or not. A study has one: a response is right or wrong."""
 
@@ -88,94 +88,108 @@ class ClosedForm:
 class Size:
     """The size of the GPT."""
 
-    layers: int = whole_number(2, "Blocks.", low=1, high=48)
-    width: int = whole_number(64, "The width of the hidden state.", low=8, high=4096)
-    heads: int = whole_number(4, "Attention heads; the width is a multiple of them.", low=1, high=64)
-    hidden: int = whole_number(128, "The width of a block's hidden layer.", low=8, high=16384)
+    layers: int = setting(2, "Blocks.", low=1, high=48)
+    width: int = setting(64, "The width of the hidden state.", low=8, high=4096)
+    heads: int = setting(4, "Attention heads; the width is a multiple of them.", low=1, high=64)
+    hidden: int = setting(128, "The width of a block's hidden layer.", low=8, high=16384)
 
 
 @dataclass(frozen=True)
 class Pretraining:
     """How the GPT is pre-trained, with AdamW on drawn prompts and responses."""
 
-    steps: int = whole_number(800, "Steps.", low=1, high=1_000_000)
-    batch: int = whole_number(128, "Responses a step.", low=1, high=65_536)
-    learning_rate: float = number(3e-3, "The highest learning rate.", low=0, high=1000, above=True)
-    short: float = number(
+    steps: int = setting(800, "Steps.", low=1, high=1_000_000)
+    batch: int = setting(128, "Responses a step.", low=1, high=65_536)
+    learning_rate: float = setting(3e-3, "The highest learning rate.", low=0, high=1000, above=True)
+    short: float = setting(
         0.75, "The first share of the steps, in which responses have at most one filler.", low=0, high=1
     )
-    right: Sequence[float] = any_value(
+    right: Sequence[float] = setting(
         RIGHT_BY_DIFFICULTY, "The share of right answers to easy, medium and hard prompts.", check=_require_shares
     )
-    seed: int | None = whole_number(None, "One seed for all runs' first policies, not each run's.", low=0, high=2**53)
+    seed: int | None = setting(
+        None, "One seed for all runs' first policies, not each run's.", "whole", low=0, high=2**53
+    )
 
 
 @dataclass(frozen=True)
 class Training:
     """The step of GRPO, in TRL's terms."""
 
-    prompts: int = whole_number(16, "Prompts a step.", low=1, high=4096)
-    group_size: int = whole_number(8, "Responses to each prompt.", low=2, high=256)
-    optimizer: Optimizer = choice("adam", Optimizer, "Adam, or SGD without momentum.")
-    learning_rate: float = number(2e-4, "The optimizer's constant learning rate.", low=0, high=1000)
-    loss: Loss = choice("dr_grpo", Loss, "GPT: how the losses of tokens are averaged, as TRL's loss_type.")
-    scale: Scale = choice("group", Scale, "What centred rewards are divided by: a standard deviation, or nothing.")
-    kl: float = number(0.0, "The weight of the KL divergence from the first policy.", low=0, high=1e6)
-    updates: int = whole_number(1, "Updates with each batch of rollouts.", low=1, high=64)
-    clip: float = number(
+    prompts: int = setting(16, "Prompts a step.", low=1, high=4096)
+    group_size: int = setting(8, "Responses to each prompt.", low=2, high=256)
+    optimizer: Optimizer = setting("adam", "Adam, or SGD without momentum.", choices=get_args(Optimizer))
+    learning_rate: float = setting(2e-4, "The optimizer's constant learning rate.", low=0, high=1000)
+    loss: Loss = setting(
+        "dr_grpo", "GPT: how the losses of tokens are averaged, as TRL's loss_type.", choices=get_args(Loss)
+    )
+    scale: Scale = setting(
+        "group", "What centred rewards are divided by: a standard deviation, or nothing.", choices=get_args(Scale)
+    )
+    kl: float = setting(0.0, "The weight of the KL divergence from the first policy.", low=0, high=1e6)
+    updates: int = setting(1, "Updates with each batch of rollouts.", low=1, high=64)
+    clip: float = setting(
         0.2, "The clipping range of the probability ratio, from the second update on.", low=0, high=1e6
     )
-    max_norm: float = number(1.0, "GPT: the largest norm of the gradient.", low=0, high=1e6, above=True)
+    max_norm: float = setting(1.0, "GPT: the largest norm of the gradient.", low=0, high=1e6, above=True)
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Held-out prompts, the same for all arms of a seed. The closed form has exact expectations instead."""
 
-    prompts: int = whole_number(200, "Prompts, each answered once.", low=1, high=100_000)
-    every: int = whole_number(10, "Steps between evaluations.", low=1, high=1_000_000)
+    prompts: int = setting(200, "Prompts, each answered once.", low=1, high=100_000)
+    every: int = setting(10, "Steps between evaluations.", low=1, high=1_000_000)
 
 
 @dataclass(frozen=True)
 class JudgeTable:
     """A judge of the study: one of ``vices``, ``profile``, ``model`` and ``panel``. Without any, it is faultless."""
 
-    vices: Sequence[Mapping[str, Any]] | None = any_value(
+    vices: Sequence[Mapping[str, Any]] | None = setting(
         None, "The vices of a simulated judge: tables with kind and the vice's own fields.", check=_require_list
     )
-    profile: str | None = any_value(None, "A judge's profile, a name with its options.", check=_require_line)
-    model: str | None = any_value(None, "A judge by its name, such as openai/gpt-5-mini.", check=_require_line)
-    panel: Sequence[str] | None = any_value(None, "Names of two or more of the study's judges.", check=_require_list)
-    quality: Sequence[float] = any_value(
+    profile: str | None = setting(None, "A judge's profile, a name with its options.", check=_require_line)
+    model: str | None = setting(None, "A judge by its name, such as openai/gpt-5-mini.", check=_require_line)
+    panel: Sequence[str] | None = setting(None, "Names of two or more of the study's judges.", check=_require_list)
+    quality: Sequence[float] = setting(
         (0.375, 0.625), "What a wrong and a right response are worth to a simulated judge.", check=_require_qualities
     )
-    options: Mapping[str, Any] | None = any_value(None, "Options of Judge, by their flat names.", check=_require_table)
+    options: Mapping[str, Any] | None = setting(None, "Options of Judge, by their flat names.", check=_require_table)
 
 
 @dataclass(frozen=True)
 class ArmTable:
     """An arm as written: a judge, how it is asked, and what differs from the study's settings."""
 
-    name: str = any_value("", "The arm's name.", check=_require_line)
-    judge: str = any_value("", "The name of its judge.", check=_require_line)
-    against: str = any_value("", "The arm that its runs are paired with.", check=_require_line)
-    control: Control | None = choice(None, Control, "True rewards, from which truth should rise, or a placebo.")
-    order: Order = choice("content", Order, "Candidates in the order that calipers draws, or as they arrived.")
-    jitter: float | None = number(
-        None, "Rollouts arrive in order of length plus noise with this deviation, in tokens.", low=0, high=1e6
+    name: str = setting("", "The arm's name.", check=_require_line)
+    judge: str = setting("", "The name of its judge.", check=_require_line)
+    against: str = setting("", "The arm that its runs are paired with.", check=_require_line)
+    control: Control | None = setting(
+        None, "True rewards, from which truth should rise, or a placebo.", choices=get_args(Control)
     )
-    correlation: float | None = number(
-        None, "Rollouts arrive in an order with about this correlation to their length.", low=-1, high=1
+    order: Order = setting(
+        "content", "Candidates in the order that calipers draws, or as they arrived.", choices=get_args(Order)
     )
-    missing: Missing = choice("none", Missing, "No reward: no signal, none for its group, or a reward of 0.")
-    weights: Weights = choice("none", Weights, "Advantages times 1, or times the root of the group's reliability.")
-    learn: int = whole_number(
+    jitter: float | None = setting(
+        None, "Rollouts arrive in order of length plus noise with this deviation, in tokens.", "number", low=0, high=1e6
+    )
+    correlation: float | None = setting(
+        None, "Rollouts arrive in an order with about this correlation to their length.", "number", low=-1, high=1
+    )
+    missing: Missing = setting(
+        "none", "No reward: no signal, none for its group, or a reward of 0.", choices=get_args(Missing)
+    )
+    weights: Weights = setting(
+        "none", "Advantages times 1, or times the root of the group's reliability.", choices=get_args(Weights)
+    )
+    learn: int = setting(
         0, "Groups judged before the run in 4 orders, so that noise and position bias are known.", low=0, high=4096
     )
-    seeds: int | None = whole_number(None, "Runs of this arm; by default the study's.", low=1, high=10_000)
-    options: Mapping[str, Any] | None = any_value(None, "Options of Judge for this arm.", check=_require_table)
-    training: Mapping[str, Any] | None = any_value(None, "Settings of [training] for it.", check=_require_table)
-    vary: Mapping[str, Sequence[Any]] | None = any_value(
+    seeds: int | None = setting(None, "Runs of this arm; by default the study's.", "whole", low=1, high=10_000)
+    options: Mapping[str, Any] | None = setting(None, "Options of Judge for this arm.", check=_require_table)
+    training: Mapping[str, Any] | None = setting(None, "Settings of [training] for it.", check=_require_table)
+    vary: Mapping[str, Sequence[Any]] | None = setting(
         None, "Keys with lists: an arm for each combination of values.", check=_require_table
     )
 
@@ -198,11 +212,13 @@ class Arm:
 class Study:
     """Arms that are trained with the same seeds, 0 to ``seeds`` - 1."""
 
-    title: str = any_value("", "One line about what is compared.", check=_require_line)
-    policy: PolicyKind = choice("gpt", PolicyKind, "What is trained: a tiny transformer, or seven numbers.")
-    seeds: int = whole_number(10, "Runs of each arm.", low=1, high=10_000)
-    steps: int = whole_number(60, "Steps of each run.", low=1, high=100_000)
-    window: int = whole_number(10, "The last steps of a run over which its figures are means.", low=1, high=100_000)
+    title: str = setting("", "One line about what is compared.", check=_require_line)
+    policy: PolicyKind = setting(
+        "gpt", "What is trained: a tiny transformer, or seven numbers.", choices=get_args(PolicyKind)
+    )
+    seeds: int = setting(10, "Runs of each arm.", low=1, high=10_000)
+    steps: int = setting(60, "Steps of each run.", low=1, high=100_000)
+    window: int = setting(10, "The last steps of a run over which its figures are means.", low=1, high=100_000)
     arms: tuple[Arm, ...] = ()
     gpt: Size = field(default_factory=Size)
     closed_form: ClosedForm = field(default_factory=ClosedForm)
