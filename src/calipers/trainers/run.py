@@ -310,8 +310,19 @@ def finite_reward(reward: Any, whose: str) -> float:
 # --- engines that take a float per rollout and cannot take None: a group's rewards, or a constant for all
 
 
-def run_for_floats(judge: JudgeLike, *, patience: Lasting = PATIENCE, stop: Stop | None = None) -> JudgedRun:
-    """Return a JudgedRun in which a group is lost, and gets the constant, if any member is lost."""
+def run_for_floats(
+    judge: JudgeLike,
+    engine: str | None = None,
+    *,
+    rubric: object = None,
+    patience: Lasting = PATIENCE,
+    stop: Stop | None = None,
+) -> JudgedRun:
+    """Return a JudgedRun in which a group is lost, and gets the constant, if any member is lost.
+
+    Raises and warns as ``require_settings`` does.
+    """
+    require_settings(engine, patience=patience, stop=stop, rubric=rubric)
     return JudgedRun(as_judge(judge), patience=patience, stop=stop, consequence=FLOATS_ONLY)
 
 
