@@ -64,34 +64,10 @@ def final(rollouts: Sequence[Any]) -> list[float | None]:
     return [one.final_reward for one in rollouts]
 
 
-def test_rollouts_of_one_task_are_judged_together_and_come_back_in_order(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    step = [
-        completed("a", "worth 20"),
-        completed("b", "worth 70"),
-        completed("a", "worth 90"),
-        completed("b", "worth 30"),
-    ]
-    found = rewarded(step, judge_at(faulty), weight=2.0)
-    assert final(found) == [0.4, 1.4, 1.8, 0.6]
-    assert [one.triplets for one in found] == [[Turn(), Turn(reward)] for reward in (0.4, 1.4, 1.8, 0.6)]
-    assert len(faulty.posts) == 2
-
-
 def test_the_judges_reward_is_added_to_their_own(faulty: FaultyServer) -> None:
     faulty.script(worth())
     step = [completed("a", "worth 20", final_reward=1.0), completed("a", "worth 90", final_reward=-1.0)]
     assert final(rewarded(step, judge_at(faulty))) == [1.2, pytest.approx(-0.1)]
-
-
-def test_an_unscored_rollout_has_nothing_left_to_train_on_and_its_siblings_keep_their_rewards(
-    faulty: FaultyServer,
-) -> None:
-    faulty.script(worth(never=(50,)))
-    step = [completed("a", f"worth {points}", final_reward=0.0) for points in (20, 50, 90)]
-    found = rewarded(step, judge_at(faulty))
-    assert final(found) == [0.2, None, 0.9]
-    assert found[1].triplets == []
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,6 @@ def test_what_was_sampled_is_the_assistants_and_what_stood_between_the_users() -
         {"role": "user", "content": "Go on."},
         {"role": "assistant", "content": "Ha.", "reasoning": "x"},
     ]
-
-
-def test_a_rollout_that_sampled_nothing_has_nothing_to_judge() -> None:
     assert conversation_of(DATA, episode(("<user>Tell a joke.", False)), Characters()) == []
 
 

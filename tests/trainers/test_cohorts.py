@@ -275,18 +275,6 @@ async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: T
     assert [share.reward for share in await asyncio.gather(*again)] == [0.01, 0.02, 0.03]
 
 
-async def test_what_is_remembered_is_bounded(timers: Timers, judge: Worth, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cohort_module, "_REMEMBERED", 5)
-    cohorts = Cohorts(judge, size=3, deadline=60)
-    joined = [task for number in range(50) for task in begin(cohorts, f"u{number}", (10, 20))]
-    await settle()
-    timers.pass_time(60)
-    await asyncio.gather(*joined)
-    assert timers.alive == 5
-    await cohorts.aclose()
-    assert timers.alive == 0
-
-
 # --- what is wrong with a member is known at once -------------------------------------------------------------------
 
 
@@ -421,13 +409,6 @@ async def test_a_second_event_loop_at_the_same_time_is_refused(timers: Timers, j
     assert [share.reward for share in await asyncio.gather(*waiting, *begin(cohorts, "u", (30,)))] == [0.1, 0.3]
 
 
-async def test_the_deadline_is_kept_by_the_event_loops_own_clock(judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, deadline=0.001)
-    shares = await asyncio.gather(*begin(cohorts, "u", (10, 20)))
-    assert [share.reward for share in shares] == [0.1, 0.2]
-    await cohorts.aclose()
-
-
 # --- whatever happens -----------------------------------------------------------------------------------------------
 
 _event = st.one_of(
@@ -472,7 +453,7 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
                 assert share.group is None or share.group.group_id == f"u{which}"
         assert all(min(size, quorum) <= len(group.trajectories) <= size for group in judge.seen)
         timers.pass_time(60)
-        assert (timers.alive, cohorts._open, cohorts._closed, cohorts._judging) == (0, {}, {}, {})
+        assert (timers.alive, cohorts._groups, cohorts._judging) == (0, {}, {})
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     with pytest.MonkeyPatch.context() as patch:

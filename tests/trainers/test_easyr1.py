@@ -27,17 +27,17 @@ def overall(scores: Sequence[dict[str, float]]) -> list[float]:
 
 def test_the_answer_column_may_be_an_object_with_messages_and_a_rubric(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    column = {"id": 7, "prompt": [{"role": "user", "content": "Sing."}], "rubric": "Only rhymes."}
+    column = {
+        "id": 7,
+        "prompt": [{"role": "user", "content": "Sing."}],
+        "rubric": "Only rhymes.",
+        "reference": "It is 42.",
+    }
     rows = [{"response": f"worth {points}", "response_length": 8, "ground_truth": column} for points in (20, 90)]
     assert overall(batch_reward(judge_at(faulty), rubric="Only puns.")(rows)) == [0.2, 0.9]
     assert "Only rhymes." in json.dumps(faulty.posts[0])
+    assert "It is 42." in json.dumps(faulty.posts[0])
     assert "Only puns." not in json.dumps(faulty.posts[0])
-
-
-def test_a_reference_in_the_column_is_shown_to_the_judge(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    batch_reward(judge_at(faulty))([row(f"worth {points}", reference="The answer is 42.") for points in (20, 90)])
-    assert "The answer is 42." in json.dumps(faulty.posts[0])
 
 
 @pytest.mark.parametrize("column", ["42", "an answer", '{"id": "a"}', ["a"], None])

@@ -32,11 +32,6 @@ def result_of(rewards: list[float | None]) -> GroupResult:
 
 
 @given(UNEQUAL)
-def test_rows_are_the_rewards_as_they_are(rewards: list[float | None]):
-    assert no_signal.trajectory_rewards(result_of(rewards)) == rewards
-
-
-@given(UNEQUAL)
 def test_a_whole_group_is_all_of_it_or_nothing(rewards: list[float | None]):
     assert no_signal.rewards_or_none(result_of(rewards)) == ([None] * len(rewards) if None in rewards else rewards)
 

@@ -192,9 +192,6 @@ def test_whatever_a_server_or_a_data_set_says_is_one_short_line(name: str, membe
     line.encode()
 
 
-# --- engines that take floats --------------------------------------------------------------------------------------
-
-
 # --- where one number is returned for each response -----------------------------------------------------------------
 
 

@@ -63,15 +63,11 @@ async def rewards(faulty: FaultyServer, instances: str, texts: Sequence[str], ow
     return (await made.generate(batch(instances)))["rewards"]
 
 
-async def test_a_rubric_in_a_rows_extras_comes_before_that_of_the_run_and_rules_are_told_of(
-    faulty: FaultyServer,
-) -> None:
+async def test_a_rubric_in_a_rows_extras_comes_before_that_of_the_run(faulty: FaultyServer) -> None:
     faulty.script(worth())
     made = judged(Plain, judge_at(faulty), rubric="Only puns.")(["worth 20", "worth 90"] * 2, [0.0] * 4)
     own = {"extra_info": {"rubrics": [{"criterion": "Only limericks.", "points": 1}]}}
-    rules = {"reward_model": {"ground_truth": json.dumps({"checkers": ["[rule] x"], "functions": ["def f(): 0"]})}}
-    with pytest.warns(UserWarning, match=r"the rules in reward_model.ground_truth.checkers"):
-        got = await made.generate(batch("aabb", env_extras=[own, own, rules, rules]))
+    got = await made.generate(batch("aabb", env_extras=[own, own, {}, {}]))
     assert got["rewards"] == [0.2, 0.9, 0.2, 0.9]
     asked = [json.dumps(post) for post in faulty.posts]
     assert sorted(("Only limericks." in one, "Only puns." in one) for one in asked) == [(False, True), (True, False)]

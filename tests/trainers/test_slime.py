@@ -28,30 +28,16 @@ def sample(text: str, *, prompt: Any = PROMPT, status: str = "completed", **meta
 GROUP = SimpleNamespace(group_rm=True)
 
 
-async def test_the_rubric_of_the_data_comes_before_that_of_the_run(faulty: FaultyServer) -> None:
+async def test_a_rubric_of_the_data_comes_before_that_of_the_run_wherever_it_is(faulty: FaultyServer) -> None:
     faulty.script(worth())
+    criteria = [{"criterion": "Only rhymes.", "points": 1}]
     reward = group_rm(judge_at(faulty), rubric="Only puns.")
-    await reward(GROUP, [sample("worth 20"), sample("worth 90")])
-    await reward(GROUP, [sample(f"worth {points}", rubric="Only rhymes.") for points in (20, 90)])
-    assert ["Only puns." in json.dumps(post) for post in faulty.posts] == [True, False]
-    assert ["Only rhymes." in json.dumps(post) for post in faulty.posts] == [False, True]
-
-
-async def test_a_rubric_anywhere_in_the_metadata_is_used_and_rules_are_told_of(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    criteria = [{"criterion": "Only limericks.", "points": 1}]
-    rules: dict[str, Any] = {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
-    reward = group_rm(judge_at(faulty), rubric="Only puns.")
-    rows: list[dict[str, Any]] = [{"rubrics": criteria}, {"reward_model": {"rubrics": criteria}}]
+    rows: list[dict[str, Any]] = [{}, {"rubric": "Only rhymes."}, {"reward_model": {"rubrics": criteria}}]
     for row in rows:
         assert await reward(GROUP, [sample("worth 20", **row), sample("worth 90", **row)]) == [0.2, 0.9]
-    with pytest.warns(UserWarning, match="the rules in instruction_id_list of the data set's rows: not used"):
-        await reward(GROUP, [sample("worth 30", **rules), sample("worth 90", **rules)])
-    with pytest.warns(UserWarning, match="'checklist'; criteria are read from 'rubric'"):
-        await reward(GROUP, [sample(f"worth {points}", checklist=["Kind?"]) for points in (40, 90)])
     asked = [json.dumps(post) for post in faulty.posts]
-    assert ["Only limericks." in one for one in asked] == [True, True, False, False]
-    assert ["Only puns." in one for one in asked] == [False, False, True, True]
+    assert ["Only rhymes." in one for one in asked] == [False, True, True]
+    assert ["Only puns." in one for one in asked] == [True, False, False]
 
 
 async def test_the_label_is_shown_as_a_reference_where_asked_for(faulty: FaultyServer) -> None:

@@ -151,6 +151,3 @@ def test_a_constant_has_no_advantage_only_where_a_groups_mean_is_subtracted() ->
         assert verl(estimator, given)[:SIZE] == pytest.approx([0.0] * SIZE, abs=1e-6)
     assert abs(verl("reinforce_plus_plus", given)[0]) > 0.1
     assert verl("grpo", [[0.5], rewards("score")[0]])[0] == pytest.approx(0.5, abs=1e-5), "a group of one"
-
-
-# --- derivations ----------------------------------------------------------------------------------------------------

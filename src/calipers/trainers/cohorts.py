@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -26,8 +25,6 @@ UNNAMED: Final = "?"
 """The id of a member that has no id of its own."""
 
 _GRACE: Final = 600.0
-_REMEMBERED: Final = 4096
-"""The most keys of closed groups whose missing members are still recognised."""
 
 _LATE: Final = "it arrived after its group had been judged without it"
 _TOO_LATE: Final = "it arrived after its group had been given up, because too few members had arrived in time"
@@ -94,7 +91,7 @@ def _call_later(seconds: float, function: Callable[[], object]) -> asyncio.Timer
     return asyncio.get_running_loop().call_later(seconds, function)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Member:
     trajectory: Trajectory
     result: asyncio.Future[MemberResult]
@@ -105,29 +102,20 @@ class _Member:
         one = self.trajectory
         return one.id, json.dumps(one.messages, ensure_ascii=False, default=str) if one.id == UNNAMED else ""
 
-    def settle(self, result: MemberResult | Exception) -> None:
-        """Give the member its result, or the error that its caller gets, unless it has one already."""
-        if self.result.done():
-            return
-        if isinstance(result, Exception):
-            self.result.set_exception(result)
-        else:
-            self.result.set_result(result)
 
+@dataclass(slots=True, eq=False)
+class _Group:
+    """A group of ``size`` members, of which ``lost`` will never arrive. ``common`` is what they share.
 
-@dataclass(slots=True)
-class _Pending:
-    """A group that is not judged yet. ``size`` members are expected; ``lost`` of them will never arrive.
-
-    ``common`` is what the members share.
+    ``late`` is the reason that members get who arrive when the group was already judged, or given up.
     """
 
     size: int
     common: TrajectoryGroup | None = None
     prepare: Prepare = lambda member: member
-    members: dict[int, _Member] = field(default_factory=dict)
+    members: list[_Member] = field(default_factory=list)
     lost: int = 0
-    arrived: int = 0
+    late: str | None = None
     timer: asyncio.TimerHandle | None = None
 
     @property
@@ -136,25 +124,20 @@ class _Pending:
 
     @property
     def ids(self) -> frozenset[str]:
-        return frozenset(one.trajectory.id for one in self.members.values()) - {UNNAMED}
+        return frozenset(one.trajectory.id for one in self.members) - {UNNAMED}
 
-    def settle(self, result: MemberResult | Exception) -> None:
-        for member in self.members.values():
-            member.settle(result)
-
-
-@dataclass(slots=True)
-class _Closed:
-    """A group that was judged, or given up, while ``missing`` members had not come. ``ids`` are those that had."""
-
-    missing: int
-    ids: frozenset[str]
-    reason: str
-    timer: asyncio.TimerHandle | None = None
-
-    def stop(self) -> None:
+    def set_timer(self, seconds: float | None, function: Callable[[], object] = lambda: None) -> None:
         if self.timer is not None:
             self.timer.cancel()
+        self.timer = None if seconds is None else _call_later(seconds, function)
+
+    def settle(self, result: MemberResult | Exception) -> None:
+        """Give each member the result, or raise the error in its caller, unless it has a result already."""
+        for future in [one.result for one in self.members if not one.result.done()]:
+            if isinstance(result, Exception):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
 
 
 class Cohorts:
@@ -186,11 +169,9 @@ class Cohorts:
         require_whole(size=size, quorum=quorum)
         require_above_zero(size=size, quorum=quorum, deadline=deadline)
         self._judge, self._size, self._quorum = judge, size, quorum
-        self._preparing, self._on_lost = preparing, on_lost
-        self._deadline = deadline
-        self._open: dict[Hashable, _Pending] = {}
-        self._closed: OrderedDict[Hashable, _Closed] = OrderedDict()
-        self._judging: dict[asyncio.Task[None], _Pending] = {}
+        self._preparing, self._on_lost, self._deadline = preparing, on_lost, deadline
+        self._groups: dict[Hashable, _Group] = {}
+        self._judging: dict[asyncio.Task[None], _Group] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def join(
@@ -205,30 +186,36 @@ class Cohorts:
         Raises InputError for a second member with the same id, for a ``size`` or ``group`` that differs from that of
         its siblings, and for a ``group`` that cannot be read. Also raises whatever ``judge`` or ``preparing`` raises.
         """
-        result, pending, number = self._enter(key, member, size, group)
+        loop = self._bind()
+        trajectory, unfit = _read_member(member)
+        if late := self._late(key, trajectory.id):
+            return MemberResult(None, late)
+        joined = self._open(key, size)
+        if unfit is not None:
+            self._lose(key, joined)
+            return MemberResult(None, unfit)
+        entered = _Member(self._prepared(key, joined, trajectory, group or {}), loop.create_future())
+        joined.members.append(entered)
+        self._close_if_complete(key, joined)
         try:
-            return await result
+            return await entered.result
         except asyncio.CancelledError:
-            if pending is not None:
-                self._withdraw(key, pending, number)
+            self._withdraw(key, joined, entered)
             raise
 
     def report_lost(self, key: Hashable, *, size: int | None = None) -> None:
         """Report that a member of a group will not come, so that the others do not wait for it."""
         self._bind()
         if not self._late(key, UNNAMED):
-            self._lost(key, self._pending(key, size))
+            self._lose(key, self._open(key, size))
 
     async def aclose(self) -> None:
         """Release all waiting rollouts, which get no reward. No task or timer remains."""
-        for pending in self._open.values():
-            if pending.timer is not None:
-                pending.timer.cancel()
-            pending.settle(MemberResult(None, "the cohorts were closed before its group was judged"))
-        for closed in self._closed.values():
-            closed.stop()
-        self._open.clear()
-        self._closed.clear()
+        for group in self._groups.values():
+            group.set_timer(None)
+            if group.late is None:
+                group.settle(MemberResult(None, "the cohorts were closed before its group was judged"))
+        self._groups.clear()
         tasks = tuple(self._judging)
         for task in tasks:
             task.cancel()
@@ -242,155 +229,126 @@ class Cohorts:
 
     def _bind(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
-        if self._loop is loop:
-            return loop
-        if self._loop is not None and not self._loop.is_closed() and (self._open or self._judging):
-            raise CalipersError("all members must join in one event loop, and other members are waiting in another one")
-        # The previous loop has ended, and with it every caller that waited in it.
-        self._open.clear()
-        self._closed.clear()
-        self._judging.clear()
-        self._loop = loop
+        if self._loop is not loop:
+            if self._loop is not None and not self._loop.is_closed() and (self._groups or self._judging):
+                raise CalipersError("all members must join in one event loop, and others are waiting in another one")
+            # The previous loop has ended, and with it every caller that waited in it.
+            self._groups.clear()
+            self._judging.clear()
+            self._loop = loop
         return loop
 
-    def _enter(
-        self,
-        key: Hashable,
-        member: object,
-        size: int | None,
-        group: Mapping[str, Any] | None,
-    ) -> tuple[asyncio.Future[MemberResult], _Pending | None, int]:
-        """Return the future of a member's result, its group (None if it has its result at once), and its number."""
-        result: asyncio.Future[MemberResult] = self._bind().create_future()
-        trajectory, unfit = _read_member(member)
-        if late := self._late(key, trajectory.id):
-            result.set_result(MemberResult(None, late))
-            return result, None, 0
-        pending = self._pending(key, size)
-        if unfit is not None:
-            self._lost(key, pending)
-            result.set_result(MemberResult(None, unfit))
-            return result, None, 0
-        with self._lost_on_error(key, pending):
-            common = read_common_fields(group or {}, trajectory)
-            if pending.common is None:
-                pending.prepare = self._preparing(common) if self._preparing is not None else pending.prepare
-                pending.common = common
-        if pending.common != common:  # the group goes on waiting for its own members
+    def _late(self, key: Hashable, name: str) -> str | None:
+        """Return why a member is too late for the last group of its key; None if a group can still take it."""
+        group = self._groups.get(key)
+        if group is None or group.late is None:
+            return None
+        if name in group.ids:  # this id was in the last group, so the rollout belongs to the prompt's next group
+            self._forget(key, group)
+            return None
+        group.lost += 1
+        if group.missing == 0:
+            self._forget(key, group)
+        return group.late
+
+    def _open(self, key: Hashable, size: int | None) -> _Group:
+        """Return the group that collects members under this key, begun with its first member."""
+        wanted = self._size if size is None else size
+        if key not in self._groups:
+            require_whole(size=wanted)
+            require_above_zero(size=wanted)
+            fresh = self._groups[key] = _Group(wanted)
+            fresh.set_timer(self._deadline, partial(self._close, key, fresh))
+        group = self._groups[key]
+        if group.size != wanted:
+            raise InputError(
+                f"group {_shown(key)!r} has {group.size} members, but this member joins a group of {wanted}"
+            )
+        return group
+
+    def _prepared(self, key: Hashable, group: _Group, member: Trajectory, shared: Mapping[str, Any]) -> Trajectory:
+        """Return a member prepared for judging. Raises if it cannot enter its group."""
+        with self._lost_on_error(key, group):
+            common = read_common_fields(shared, member)
+            if group.common is None:
+                group.prepare = self._preparing(common) if self._preparing is not None else group.prepare
+                group.common = common
+        if group.common != common:  # the group goes on waiting for its own members
             raise InputError(
                 f"group {_shown(key)!r} has members with another context, tools, rubric or id than this one's"
             )
-        if trajectory.id in pending.ids:
-            raise InputError(f"group {_shown(key)!r} already has a member with the id {trajectory.id!r}")
-        with self._lost_on_error(key, pending):
-            ready = pending.prepare(trajectory)
-        number, pending.arrived = pending.arrived, pending.arrived + 1
-        pending.members[number] = _Member(ready, result)
-        self._judge_if_complete(key, pending)
-        return result, pending, number
+        if member.id in group.ids:
+            raise InputError(f"group {_shown(key)!r} already has a member with the id {member.id!r}")
+        with self._lost_on_error(key, group):
+            return group.prepare(member)
 
     @contextmanager
-    def _lost_on_error(self, key: Hashable, pending: _Pending) -> Iterator[None]:
+    def _lost_on_error(self, key: Hashable, group: _Group) -> Iterator[None]:
         """Siblings need not wait for a member that cannot enter."""
         try:
             yield
         except Exception:
-            self._lost(key, pending)
+            self._lose(key, group)
             raise
 
-    def _pending(self, key: Hashable, size: int | None) -> _Pending:
-        wanted = self._size if size is None else size
-        if key not in self._open:
-            require_whole(size=wanted)
-            require_above_zero(size=wanted)
-            self._open[key] = fresh = _Pending(wanted)
-            if self._deadline is not None:
-                fresh.timer = _call_later(self._deadline, partial(self._close, key, fresh))
-        pending = self._open[key]
-        if pending.size != wanted:
-            group = f"group {_shown(key)!r}"
-            raise InputError(f"{group} has {pending.size} members, but this member joins a group of {wanted}")
-        return pending
+    def _lose(self, key: Hashable, group: _Group) -> None:
+        group.lost += 1
+        self._close_if_complete(key, group)
 
-    def _late(self, key: Hashable, name: str) -> str | None:
-        """Return why a member is too late for the last group of its key; None if a group can still take it."""
-        closed = self._closed.get(key)
-        if closed is None:
-            return None
-        if name in closed.ids:  # this id was in the last group, so the rollout belongs to the prompt's next group
-            self._forget(key, closed)
-            return None
-        closed.missing -= 1
-        if closed.missing == 0:
-            self._forget(key, closed)
-        return closed.reason
+    def _withdraw(self, key: Hashable, group: _Group, member: _Member) -> None:
+        if self._groups.get(key) is group and group.late is None:
+            group.members.remove(member)
+            self._lose(key, group)
+        elif all(one.result.done() for one in group.members):  # no caller waits for the answer any longer
+            for task in [task for task, judged in self._judging.items() if judged is group]:
+                task.cancel()
 
-    def _forget(self, key: Hashable, closed: _Closed) -> None:
-        closed.stop()
-        if self._closed.get(key) is closed:
-            del self._closed[key]
+    def _forget(self, key: Hashable, group: _Group) -> None:
+        group.set_timer(None)
+        if self._groups.get(key) is group:
+            del self._groups[key]
 
-    def _needed(self, pending: _Pending) -> int:
-        return pending.size if self._quorum is None else min(self._quorum, pending.size)
+    def _needed(self, group: _Group) -> int:
+        return group.size if self._quorum is None else min(self._quorum, group.size)
 
-    def _lost(self, key: Hashable, pending: _Pending) -> None:
-        pending.lost += 1
-        self._judge_if_complete(key, pending)
+    def _close_if_complete(self, key: Hashable, group: _Group) -> None:
+        if group.missing <= 0 or group.size - group.lost < self._needed(group):
+            self._close(key, group)
 
-    def _judge_if_complete(self, key: Hashable, pending: _Pending) -> None:
-        if pending.missing <= 0 or pending.size - pending.lost < self._needed(pending):
-            self._close(key, pending)
-
-    def _withdraw(self, key: Hashable, pending: _Pending, number: int) -> None:
-        if self._open.get(key) is pending:
-            del pending.members[number]
-            self._lost(key, pending)
-            return
-        for task, one in self._judging.items():
-            if one is pending and all(member.result.done() for member in one.members.values()):
-                task.cancel()  # no caller waits for the answer any longer
-
-    def _close(self, key: Hashable, pending: _Pending) -> None:
+    def _close(self, key: Hashable, group: _Group) -> None:
         """Judge the group, or give it up if it has too few members. In both cases the group takes no more members."""
-        del self._open[key]
-        if pending.timer is not None:
-            pending.timer.cancel()
-        arrived, needed = len(pending.members), self._needed(pending)
-        if pending.missing > 0:
-            reason = _LATE if arrived >= needed else _TOO_LATE
-            closed = self._closed[key] = _Closed(pending.missing, pending.ids, reason)
-            closed.timer = _call_later(self._deadline or _GRACE, partial(self._forget, key, closed))
-            while len(self._closed) > _REMEMBERED:
-                self._forget(*next(iter(self._closed.items())))
+        arrived, needed = len(group.members), self._needed(group)
+        why = f"too few members of its group arrived to judge it: {arrived} of {group.size}"
+        why = f"{why}, with {group.lost} lost and {group.missing} still missing"
+        if group.missing > 0:
+            group.late = _LATE if arrived >= needed else _TOO_LATE
+            group.set_timer(self._deadline or _GRACE, partial(self._forget, key, group))
+        else:
+            self._forget(key, group)
         if arrived < needed:
-            rest = f"{pending.lost} lost and {pending.missing} still missing"
-            why = f"too few members of its group arrived to judge it: {arrived} of {pending.size}, with {rest}"
-            name = pending.common.group_id if pending.common is not None else ""
-            self._give_up(name or _shown(key), pending, why)
+            group.settle(MemberResult(None, why))
+            if self._on_lost is not None:
+                self._on_lost((group.common.group_id if group.common is not None else "") or _shown(key), why)
             return
-        task = self._bind().create_task(self._ask(pending))
-        self._judging[task] = pending
+        task = self._bind().create_task(self._ask(group))
+        self._judging[task] = group
         task.add_done_callback(self._done)
 
-    async def _ask(self, pending: _Pending) -> None:
-        members, group = _assembled(pending)
+    async def _ask(self, group: _Group) -> None:
+        members, judged = _assembled(group)
         try:
-            results = member_results(await self._judge(group), len(members), self._needed(pending))
+            results = member_results(await self._judge(judged), len(members), self._needed(group))
         except Exception as error:  # noqa: BLE001 - raised in every member that waits
-            pending.settle(error)
+            group.settle(error)
             return
         for member, result in zip(members, results, strict=True):
-            member.settle(result)
-
-    def _give_up(self, name: str, pending: _Pending, why: str) -> None:
-        pending.settle(MemberResult(None, why))
-        if self._on_lost is not None:
-            self._on_lost(name, why)
+            if not member.result.done():
+                member.result.set_result(result)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        pending = self._judging.pop(task, None)
-        if pending is not None:
-            pending.settle(MemberResult(None, "the judging of its group was cancelled"))
+        group = self._judging.pop(task, None)
+        if group is not None:
+            group.settle(MemberResult(None, "the judging of its group was cancelled"))
 
 
 def _read_member(member: object) -> tuple[Trajectory, str | None]:
@@ -409,16 +367,16 @@ def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> Trajecto
     return replace(read, trajectories=(), group_id="" if named is None else read.group_id)
 
 
-def _assembled(pending: _Pending) -> tuple[list[_Member], TrajectoryGroup]:
+def _assembled(group: _Group) -> tuple[list[_Member], TrajectoryGroup]:
     """Return the members and the group, in an order that does not depend on when each arrived."""
-    assert pending.common is not None  # noqa: S101 - set with the first member
-    members = sorted(pending.members.values(), key=lambda one: one.sort_key)
-    free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in pending.ids)
+    assert group.common is not None  # noqa: S101 - set with the first member
+    members = sorted(group.members, key=lambda one: one.sort_key)
+    free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in group.ids)
     named = tuple(
         replace(one.trajectory, id=next(free)) if one.trajectory.id == UNNAMED else one.trajectory for one in members
     )
-    group = replace(pending.common, trajectories=named)
-    return members, group if group.group_id else replace(group, group_id=derived_group_id(group))
+    judged = replace(group.common, trajectories=named)
+    return members, judged if judged.group_id else replace(judged, group_id=derived_group_id(judged))
 
 
 def member_results(result: GroupResult, count: int, needed: int) -> list[MemberResult]:

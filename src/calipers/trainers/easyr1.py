@@ -14,7 +14,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.trainers.process import JudgeLike, run_coroutine
 from calipers.trainers.rewards import rewards_or_constant, unscored_trajectories
 from calipers.trainers.rows import rubric_of_row
-from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, judged, require_settings, run_for_floats
+from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, judged, run_for_floats
 from calipers.types import GroupResult
 
 __all__ = ["batch_reward"]
@@ -30,8 +30,7 @@ def batch_reward(
     optional; ``reference`` is an answer that is part of the judge's question. A column of another form is an
     InputError, which ends the run.
     """
-    require_settings(rubric=rubric)
-    run = run_for_floats(judge, patience=patience, stop=stop)
+    run = run_for_floats(judge, rubric=rubric, patience=patience, stop=stop)
 
     def reward(reward_inputs: Sequence[Mapping[str, Any]], **unexpected: Any) -> list[dict[str, float]]:
         if unexpected or isinstance(reward_inputs, Mapping):

@@ -21,7 +21,6 @@ from calipers.trainers.run import (
     complete_cohorts,
     float_reward,
     is_group_scored,
-    require_settings,
     run_for_floats,
 )
 
@@ -54,7 +53,7 @@ def resources_server(
 
     When the run is over, every rollout gets an HTTP error with the reason. One process must serve all requests.
     """
-    require_settings("nemo-gym", rubric=rubric)
+    run = run_for_floats(judge, "nemo-gym", rubric=rubric, patience=patience, stop=stop)
     require_whole(group_size=group_size)
     require_above_zero(group_size=group_size, deadline=deadline)
     gym = import_engine(
@@ -62,7 +61,6 @@ def resources_server(
     )
     base_request: Any = gym.BaseVerifyRequest
     base_response: Any = gym.BaseVerifyResponse
-    run = run_for_floats(judge, patience=patience, stop=stop)
     cohorts = complete_cohorts(run, size=group_size, deadline=deadline)
 
     class Request(base_request):  # type: ignore[misc]  # NeMo-Gym is not there when types are checked

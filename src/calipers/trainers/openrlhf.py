@@ -22,7 +22,6 @@ from calipers.trainers.run import (
     finite_reward,
     float_reward,
     is_group_scored,
-    require_settings,
     run_for_floats,
 )
 
@@ -53,10 +52,9 @@ def agent_executor(
     rubric, like verl's ``ground_truth``. Then that rubric is used, and a warning says that rules in the label are not
     used. Every error ends the run; an agent's own reward that is not finite is an InputError.
     """
-    require_settings("openrlhf", rubric=rubric)
+    run = run_for_floats(judge, "openrlhf", rubric=rubric, patience=patience, stop=stop)
     theirs = import_engine("openrlhf.utils.agent", remedy="OpenRLHF 0.11 or newer is needed: pip install openrlhf")
     base: Any = theirs.AgentExecutorBase
-    run = run_for_floats(judge, patience=patience, stop=stop)
     cohorts = complete_cohorts(run, size=1, deadline=None)
     calls: dict[Any, CallGroup] = {}
 

@@ -120,7 +120,7 @@ class JudgedRun:
         self._lock = threading.Lock()
         self._in_a_row, self._since = 0, 0.0
         self._stopped = False
-        self._ended: tuple[type[CalipersError], str] | None = None
+        self._ended: CalipersError | None = None
         self._warnings = judge.settings.warnings
 
     async def score(self, groups: Sequence[Any]) -> list[GroupResult]:
@@ -149,18 +149,28 @@ class JudgedRun:
             notes, self._warnings = self._warnings, ()
         for note in notes:
             self._log(one_line(note))
-        ends = [self._take(result) for result in results]
-        self._end_if(next(filter(None, ends), None))
+        if errors := [error for error in map(self._take, results) if error is not None]:
+            self.end(errors[0])  # once the whole batch is logged
         self.require_running()
         return results
 
-    def end(self, error: ConfigError) -> None:
-        """End the run because no group will ever be scored: every further call raises ConfigError."""
-        self._end(ConfigError, str(error))
+    def end(self, error: CalipersError) -> None:
+        """End the run, once. Without ``stop``, and for a ConfigError (no group will ever be scored), every further call
+        raises the error.
+        """
+        with self._lock:
+            first, self._stopped = not self._stopped, True
+            if self._stop is None or isinstance(error, ConfigError):
+                self._ended = self._ended or error
+        if first:
+            self._log(one_line(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {error}"))
+            if self._stop is not None:
+                self._stop()
 
     def lost(self, line: str, *, why: str) -> None:
         """Log ``line`` about a lost group, and count the loss. This does not raise."""
-        self._end_if(self._count(line, why=why))
+        if error := self._count(line, why=why):
+            self.end(error)
 
     def lost_before_judging(self, name: str, why: str) -> None:
         """Record a group that was lost before it was judged. This does not raise."""
@@ -175,16 +185,15 @@ class JudgedRun:
     @property
     def ended(self) -> str | None:
         """Return the reason why the run ended, or None while it continues."""
-        return None if self._ended is None else self._ended[1]
+        return None if self._ended is None else str(self._ended)
 
     def require_running(self) -> None:
         """Raise the error that ended the run, if it ended."""
         if self._ended is not None:
-            kind, message = self._ended
-            raise kind(message)
+            raise type(self._ended)(str(self._ended))
 
-    def _take(self, result: GroupResult) -> str | None:
-        """Count and log a group's result. Return why the run ends, if it does."""
+    def _take(self, result: GroupResult) -> CalipersError | None:
+        """Count and log a group's result. Return the error that ends the run, if it does."""
         missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
         needed = total if self._min_scored is None else min(self._min_scored, total)
         lost = total - len(missing) < needed
@@ -198,7 +207,7 @@ class JudgedRun:
             self.succeeded()
         return None
 
-    def _count(self, line: str, *, why: str) -> str | None:
+    def _count(self, line: str, *, why: str) -> CalipersError | None:
         self._log(line)
         with self._lock:
             now = self._clock()
@@ -208,25 +217,9 @@ class JudgedRun:
             if limit is None or self._in_a_row < limit.groups or now - self._since < limit.minutes * 60:
                 return None
             minutes = f" in {limit.minutes:g} minutes" if limit.minutes else ""
-            return (
+            return CalipersError(
                 f"{self._in_a_row} groups in a row were lost{minutes} (patience={limit.groups}), the last because {why}"
             )
-
-    def _end_if(self, reason: str | None) -> None:
-        """Called once the whole batch is logged."""
-        if reason is not None:
-            self._end(None if self._stop is not None else CalipersError, reason)
-
-    def _end(self, kind: type[CalipersError] | None, message: str) -> None:
-        """End the run, once. If ``kind`` is given, every further call raises this error."""
-        with self._lock:
-            first, self._stopped = not self._stopped, True
-            if kind is not None:
-                self._ended = self._ended or (kind, message)
-        if first:
-            self._log(one_line(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {message}"))
-            if self._stop is not None:
-                self._stop()
 
 
 @once_per_process(maxsize=32)
@@ -317,8 +310,19 @@ def finite_reward(reward: Any, whose: str) -> float:
 # --- engines that take a float per rollout and cannot take None: a group's rewards, or a constant for all
 
 
-def run_for_floats(judge: JudgeLike, *, patience: Lasting = PATIENCE, stop: Stop | None = None) -> JudgedRun:
-    """Return a JudgedRun in which a group is lost, and gets the constant, if any member is lost."""
+def run_for_floats(
+    judge: JudgeLike,
+    engine: str | None = None,
+    *,
+    rubric: object = None,
+    patience: Lasting = PATIENCE,
+    stop: Stop | None = None,
+) -> JudgedRun:
+    """Return a JudgedRun in which a group is lost, and gets the constant, if any member is lost.
+
+    Raises and warns as ``require_settings`` does.
+    """
+    require_settings(engine, patience=patience, stop=stop, rubric=rubric)
     return JudgedRun(as_judge(judge), patience=patience, stop=stop, consequence=FLOATS_ONLY)
 
 

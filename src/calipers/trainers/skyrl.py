@@ -13,18 +13,8 @@ from calipers.errors import ConfigError
 from calipers.trainers.process import JudgeLike
 from calipers.trainers.rewards import rewards_or_constant
 from calipers.trainers.rows import rubric_of_row
-from calipers.trainers.run import (
-    PATIENCE,
-    Lasting,
-    Row,
-    Stop,
-    finite_reward,
-    require_settings,
-    run_for_floats,
-)
-from calipers.trainers.run import (
-    judged as judged_rows,
-)
+from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, finite_reward, run_for_floats
+from calipers.trainers.run import judged as judged_rows
 from calipers.types import GroupResult
 from calipers.types.versions import version_fields
 
@@ -49,8 +39,8 @@ def judged(
     asked, the judge adds nothing. A rubric in a row's ``env_extras`` takes precedence over ``rubric``. Step-wise
     trajectories and missing trajectory ids are a ConfigError in the run.
     """
-    require_settings("skyrl", rubric=rubric)
-    run, base = run_for_floats(judge, patience=patience, stop=stop), cast("Any", generator)
+    run = run_for_floats(judge, "skyrl", rubric=rubric, patience=patience, stop=stop)
+    base = cast("Any", generator)
 
     @wraps(base.generate)  # SkyRL inspects the method's arguments
     async def generate(self: Any, input_batch: Any, **options: Any) -> Any:

@@ -13,7 +13,7 @@ from calipers.errors import ConfigError
 from calipers.trainers.process import JudgeLike
 from calipers.trainers.rewards import rewards_or_constant
 from calipers.trainers.rows import assistant_message, rubric_of_row, version_metadata
-from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, require_settings, run_for_floats
+from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, run_for_floats
 
 __all__ = ["GroupReward", "group_rm"]
 
@@ -34,9 +34,9 @@ def group_rm(
     not used. With ``reference`` the question contains the samples' label as the reference answer. ``patience`` and
     ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for an invalid judge.
     """
-    require_settings("slime", rubric=rubric)
+    run = run_for_floats(judge, "slime", rubric=rubric, patience=patience, stop=stop)
     require_text(rubric_key=rubric_key)
-    return GroupReward(run_for_floats(judge, patience=patience, stop=stop), rubric, rubric_key, reference)
+    return GroupReward(run, rubric, rubric_key, reference)
 
 
 @dataclass(frozen=True, slots=True)

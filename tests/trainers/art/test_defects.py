@@ -90,8 +90,6 @@ async def test_02c_an_error_text_with_markup_is_printed_and_not_a_crash(
     assert printed.removesuffix("\n").isprintable()
 
 
-# --- what a judge may answer ----------------------------------------------------------------------------------------
-
 # --- the other defects ----------------------------------------------------------------------------------------------
 
 

@@ -25,9 +25,6 @@ from calipers.trainers.openrlhf import CallGroup, agent_executor, current_group
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer, error
 
-DOWN = "the judge cannot say"
-
-
 # --- what calls belong together (no OpenRLHF needed) ------------------------------------------------------------------
 
 

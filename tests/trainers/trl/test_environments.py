@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from calipers import Judge
-from calipers.errors import ConfigError
 from calipers.trainers.trl import reward_func
 from servers.faulty_server import FaultyServer
 from servers.opinions import Opinions
@@ -111,11 +110,6 @@ def called(reward: Any, **columns: Any) -> list[float | None]:
     import asyncio  # noqa: PLC0415 - the other tests call through TRL
 
     return asyncio.run(reward(prompts=["q", "q"], completions=["worth 1", "worth 2"], **columns))
-
-
-def test_a_caller_that_shows_no_group_size_is_refused_with_the_remedy(judge: Judge):
-    with pytest.raises(ConfigError, match="give reward_func num_generations="):
-        called(reward_func(judge))
 
 
 def test_each_rollout_goes_with_the_tools_of_its_own_environment(judge: Judge, server: FaultyServer):

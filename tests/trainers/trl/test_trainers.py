@@ -25,7 +25,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]')")
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("error:::calipers")]
 
-from trl_runs import PROMPTS, Run, train  # noqa: E402 - needs TRL
+from trl_runs import Run, train  # noqa: E402 - needs TRL
 
 Function = Callable[..., Any]
 
@@ -144,22 +144,7 @@ def test_other_ways_to_scale_leave_a_missing_row_out_too(
     assert run.advantages == close(expected)
 
 
-# --- two reward functions -------------------------------------------------------------------------------------------
-
-
 # --- what is brought ------------------------------------------------------------------------------------------------
-
-
-def test_conversations_columns_and_equal_prompts_reach_the_judge(judge: Judge, server: FaultyServer, tmp_path: Path):
-    columns = {"rubric": [f"As for {prompt}." for prompt in PROMPTS], "answer": ["2", "4", "red", "up"]}
-    reward = reward_func(judge, num_generations=4, reference_column="answer")
-    run = train([reward], tmp_path, conversational=True, columns=columns)
-    assert run.rewards["judge"] == close([reward_of(said[0]["content"]) for said in run.completions])
-    asked = {one["messages"][0]["content"] for one in server.posts[-4:]}
-    assert all(
-        any(f"As for {prompt}." in text and text.count(f"\n{answer}\n") == 1 for text in asked)
-        for prompt, answer in zip(PROMPTS, columns["answer"], strict=True)
-    )
 
 
 class Board:
@@ -196,9 +181,6 @@ def test_environments_that_change_the_prompts_of_a_group(judge: Judge, server: F
     assert question.count(" board ") == 4
     assert not any(map(math.isnan, run.rewards["judge"]))
     assert run.advantages == close(advantages(run.rewards["judge"]))
-
-
-# --- what is refused ------------------------------------------------------------------------------------------------
 
 
 # --- evaluation, AsyncGRPO ------------------------------------------------------------------------------------------

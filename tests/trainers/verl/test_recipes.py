@@ -162,9 +162,6 @@ def test_thoughts_are_not_checked_and_an_answer_that_never_came_gets_nothing(ser
     assert len(server.posts) == asked
 
 
-# --- servers --------------------------------------------------------------------------------------------------------
-
-
 # --- for the agent loop ---------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""calipers in verl 0.9, through verl's own agent loop, replay buffers, reward loop, advantages and main_eval.
+"""calipers in verl 0.9, through verl's own agent loop, replay buffers, reward loop and advantages.
 
 All of it happens once, in a process of its own (``verl_run.py``); the tests look at what it reports.
 """
@@ -241,14 +241,7 @@ def test_a_lost_group_is_one_line_in_verls_log_and_no_traceback(report: dict[str
     assert not [line for line in lines if "Traceback" in line or "Error in _run_prompt" in line]
 
 
-# --- main_eval, and verl by itself --------------------------------------------------------------
-
-
-def test_main_eval_averages_absolute_scores(report: dict[str, Any]) -> None:
-    printed = report["main_eval"]["printed"]
-    assert float(re.findall(r"'test_score/jokes': np.float64\((.*?)\)", printed)[0]) == pytest.approx(0.5)
-    assert "Tell a joke." in report["main_eval"]["asked"]
-    assert "a good one" in report["main_eval"]["asked"]
+# --- verl by itself --------------------------------------------------------------
 
 
 def test_why_none_nan_and_a_lone_survivor_are_kept_from_verl(report: dict[str, Any]) -> None:

@@ -5,8 +5,6 @@ Run as a script (``verl_run.py OUT``), so that Ray, its workers and everyone's w
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import re
@@ -265,34 +263,6 @@ def logged(folder: Path, *, after: Mapping[str, int] = MappingProxyType({})) -> 
     return news, {name: len(told) for name, told in lines.items()}
 
 
-def main_eval(folder: Path, server: FaultyServer) -> dict[str, Any]:
-    """verl's main_eval over a small parquet file, with the flags that the documentation names."""
-    import pandas as pd  # noqa: PLC0415 - beside verl
-    from verl.trainer import main_eval as theirs  # noqa: PLC0415 - only where verl is
-
-    rows = pd.DataFrame(
-        {
-            "data_source": ["jokes"],
-            "responses": [["worth 20", "worth 40", "worth 90"]],
-            "reward_model": [{"ground_truth": {"prompt": "Tell a joke.", "reference": "a good one"}}],
-        }
-    )
-    rows.to_parquet(folder / "responses.parquet")
-    function = "+reward.custom_reward_function"
-    sys.argv = [
-        "main_eval",
-        f"data.path={folder / 'responses.parquet'}",
-        *(f"{function}.path=pkg://calipers.trainers.verl", f"{function}.name=compute_score"),
-        *(f"{function}.reward_kwargs.judge=vllm/judge", f"{function}.reward_kwargs.base_url={server.url}"),
-        *("hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=disabled"),
-    ]
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.chdir(folder):
-        theirs.main()
-    asked = server.posts[-1]["messages"]
-    return {"printed": printed.getvalue().strip().splitlines()[-1], "asked": json.dumps(asked)}
-
-
 def unscored_in_verl() -> dict[str, Any]:
     """What verl itself makes of a reward that is None, or not a number."""
     import numpy as np  # noqa: PLC0415 - beside torch, which is only where verl is
@@ -337,7 +307,6 @@ def main(out: Path) -> None:
                 "recipes": lambda: recipes(*given),
                 "resampling": lambda: resampling(*given),
                 "no_judge": lambda: no_judge(*given),
-                "main_eval": lambda: main_eval(folder, server),
                 "verl": unscored_in_verl,
             }
             begun, report = time.monotonic(), {}

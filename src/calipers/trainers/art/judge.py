@@ -6,7 +6,6 @@ LiteLLM itself is neither imported nor needed.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,7 +14,7 @@ from calipers.backends.connect import find_backend
 from calipers.backends.limits.limited import Limited
 from calipers.backends.names import name_without_password
 from calipers.config.arguments import require_above_zero, require_text, require_whole
-from calipers.config.option import nearest_name
+from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
@@ -41,28 +40,16 @@ _OPTIONS: Final[Mapping[str, str]] = {
 
 _USUAL: Final[Mapping[str, Any]] = {"timeout": 120.0, "retries": 4, "max_tokens": 8192, "concurrency": MAX_PARALLEL}
 
-_IGNORED: Final = frozenset(
-    {
-        *("caching", "cache", "no-log", "metadata", "tags", "verbose"),
-        *("drop_params", "additional_drop_params", "allowed_openai_params"),
-    }
-)
+_IGNORED: Final = frozenset({"caching", "cache", "metadata", "tags", "verbose", "drop_params", "num_workers"})
 """Accepted without effect: the ledger caches, and parameters that a server refuses by name are dropped anyway."""
 
-_RESERVED: Final = frozenset(
+_SENT: Final = frozenset(
     {
-        *("model", "messages", "response_format", "stream", "stream_options"),
-        *("tools", "tool_choice", "functions", "function_call", "parallel_tool_calls"),
+        *("temperature", "top_p", "top_k", "min_p", "seed", "stop", "user", "logit_bias", "service_tier", "verbosity"),
+        *("presence_penalty", "frequency_penalty", "repetition_penalty", "reasoning_effort", "thinking"),
     }
 )
-"""Parameters that calipers sets itself, because they decide whether a reply can be read."""
-
-_UNSUPPORTED: Final = re.compile(
-    r"(litellm|aws|azure|vertex)_.*|mock_(response|timeout)|(context_window_)?fallback(s|_dict)|model_list|client|"
-    r"custom_llm_provider|api_(version|type)|deployment_id|organization|retry_policy|(extra_)?headers|extra_query|"
-    r"ssl_verify|guardrails|logger_fn|base_model|(in|out)put_cost_per_token"
-)
-"""Options of LiteLLM that are neither a Judge's nor a server's."""
+"""Parameters that are sent as they are. Others, which ``extra_body`` may hold, may be LiteLLM's own or misspelt."""
 
 
 class _Identity:
@@ -99,7 +86,7 @@ def judge_for(
                 "parse_response= here, pass base_url=, params=, debug= and parse= when you make the Judge"
             )
         return judge_model
-    options, body = _read_parameters(extra or {})
+    options, body = _read_parameters({} if extra is None else _mapping("extra_litellm_params", extra))
     source: str | _Identity
     if isinstance(judge_model, str):
         source = judge_model.strip()
@@ -146,29 +133,41 @@ def _judge(shared: Limited, concurrency: int, max_tokens: int, body: str, *, deb
 
 def _read_parameters(extra: Mapping[str, object]) -> tuple[dict[str, Any], str]:
     """Return the options of a Judge in ``extra_litellm_params``, and the parameters to send, as JSON."""
-    if not isinstance(extra, Mapping):
-        raise ConfigError(f"extra_litellm_params is a {type(extra).__name__}: it must be a dict of parameters")
     options: dict[str, Any] = {}
     body: dict[str, object] = {}
     for name, value in extra.items():
-        if value is None or name in _IGNORED:  # None means "not set", as in LiteLLM
+        if value is None or value is False or name in _IGNORED:  # None means "not set", as in LiteLLM
             continue
-        _refuse_unusable(name, value)
         if name in _OPTIONS:
             option = _OPTIONS[name]
             if options.setdefault(option, value) != value:
                 raise ConfigError(f"extra_litellm_params sets {option} twice, to {options[option]!r} and {value!r}")
         elif name == "extra_body":
-            if not isinstance(value, Mapping):
-                raise ConfigError(f"extra_litellm_params: extra_body is a {type(value).__name__}: it must be a dict")
-            body |= value
-        elif name not in _RESERVED and not (name == "n" and value == 1):
+            body |= _mapping("extra_body", value)
+        elif name in _SENT:
             body[name] = value
+        elif (name, value) != ("n", 1):
+            raise _unknown(name)
     _require_usable(options)
     try:
         return options, json.dumps(body, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"extra_litellm_params cannot be sent as JSON: {error}") from error
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name} is a {type(value).__name__}: it must be a dict")
+    return value
+
+
+def _unknown(name: str) -> ConfigError:
+    known = _OPTIONS.keys() | _SENT | {"extra_body"}
+    return ConfigError(
+        f"extra_litellm_params: {name!r} is not read here.{did_you_mean(name, known)} A parameter of the server's goes "
+        "into extra_body=. For what LiteLLM itself does, pass a calipers.Judge or a Backend as judge_model; to read "
+        "replies of another form, parse_response="
+    )
 
 
 def _require_usable(options: Mapping[str, Any]) -> None:
@@ -177,24 +176,6 @@ def _require_usable(options: Mapping[str, Any]) -> None:
     require_above_zero(**{name: options.get(name) for name in ("timeout", "max_tokens", "concurrency")})
     if options.get("retries", 0) < 0:
         raise ConfigError(f"extra_litellm_params: num_retries={options['retries']}: it must be 0 or more")
-
-
-def _refuse_unusable(name: str, value: object) -> None:
-    if name == "n" and value != 1:
-        raise ConfigError(
-            f"extra_litellm_params: n={value!r} asks for answers that are never read; use Judge(samples=...)"
-        )
-    if name in _RESERVED and value:
-        hint = " (to read replies of your own form, pass parse_response=)" if name == "response_format" else ""
-        raise ConfigError(f"extra_litellm_params: calipers sets {name!r} itself, so leave it out{hint}")
-    if _UNSUPPORTED.fullmatch(name):
-        raise ConfigError(
-            f"extra_litellm_params: {name!r} is an option of LiteLLM, which is not used here; leave it out, or pass a "
-            "calipers.Judge (which takes headers=) or a Backend as judge_model"
-        )
-    near = None if name in _OPTIONS else nearest_name(name, ("api_base", "base_url", "api_key"))
-    if near is not None:  # sent as a parameter, it would leave the judge at its usual address
-        raise ConfigError(f"extra_litellm_params: unknown {name!r}; did you mean {near!r}?")
 
 
 def _base_url(judge: str, api_base: str | None) -> str | None:
