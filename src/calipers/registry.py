@@ -164,17 +164,17 @@ PROTOCOLS: Final = Registry(
     "calipers.protocols",
     {
         "listwise": Method(
-            "calipers.protocols.listwise:Listwise", expected="calipers.protocols.expected:ExpectedListwise"
+            "calipers.protocols.scores:Listwise", expected="calipers.protocols.expected:ExpectedListwise"
         ),
         "pairwise": Method(
-            "calipers.protocols.pairwise:Pairwise",
+            "calipers.protocols.scores:Pairwise",
             "calipers.planners.pairs:Pairs",
             "calipers.aggregators.bradley_terry:BradleyTerry",
             "calipers.rewards.win_rate:WinRate",
             expected="calipers.protocols.expected:ExpectedPairwise",
         ),
         "pointwise": Method(
-            "calipers.protocols.pointwise:Pointwise",
+            "calipers.protocols.scores:Pointwise",
             "calipers.planners.first_asks:Rounds",
             expected="calipers.protocols.expected:ExpectedPointwise",
         ),

@@ -15,7 +15,7 @@ import calipers
 from calipers.config.settings import Settings
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import Fitted, count_characters, fit_question, render, text_bytes_and_images
 from calipers.render.fitting import estimated_tokens
 from calipers.testing import SimulatedJudge

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from calipers.inputs.groups import as_group
 from calipers.judging.toolbox import MOST_RESULT, Toolbox
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.types import Ask, ToolCall
 from calipers.types.tool_calls import TOOL_NAMES

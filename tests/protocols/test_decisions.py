@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from calipers.protocols.decisions import spreads_from_probabilities
+from calipers.protocols.reading import spreads_from_probabilities
 from calipers.types import Completion
 
 KEYS = ("BC", "DF")

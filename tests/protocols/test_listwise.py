@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.types import Ask, Completion, Image, JudgeRequest, Rating, Trajectory, TrajectoryGroup
 from calipers.types.encoding import EncodedDict

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import calipers
 from calipers.errors import ConfigError
 from calipers.planners.pairs import Pairs
-from calipers.protocols.pairwise import Pairwise
+from calipers.protocols.scores import Pairwise
 from calipers.render import render
 from calipers.rewards.win_rate import WinRate
 from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge

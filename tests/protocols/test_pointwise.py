@@ -4,7 +4,7 @@ import pytest
 
 import calipers
 from calipers.planners.first_asks import Rounds
-from calipers.protocols.pointwise import Pointwise
+from calipers.protocols.scores import Pointwise
 from calipers.render import render
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from calipers.types import Ask

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.protocols.expected import ExpectedListwise
-from calipers.protocols.listwise import Listwise
 from calipers.protocols.question import ScoreProtocol, object_schema, plain_text_schema, score_schema, system_message
+from calipers.protocols.scores import Listwise
 from calipers.types.encoding import EncodedDict, to_json
 
 KEYS = st.lists(st.text("BCDFGHJKLMNPQRSTVWXZ", min_size=2, max_size=4), min_size=1, max_size=9, unique=True)
