@@ -168,7 +168,7 @@ PROTOCOLS: Final = Registry(
         ),
         "pairwise": Method(
             "calipers.protocols.scores:Pairwise",
-            "calipers.planners.pairs:Pairs",
+            "calipers.planners.first_asks:Pairs",
             "calipers.aggregators.bradley_terry:BradleyTerry",
             "calipers.rewards.win_rate:WinRate",
             expected="calipers.protocols.expected:ExpectedPairwise",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import calipers
 from calipers.errors import ConfigError
-from calipers.planners.pairs import Pairs
+from calipers.planners.first_asks import Pairs
 from calipers.protocols.scores import Pairwise
 from calipers.render import render
 from calipers.rewards.win_rate import WinRate
