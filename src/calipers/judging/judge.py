@@ -349,7 +349,7 @@ class Judge:
                     judge.save_learned(store)
 
     async def check(self) -> Sequence[str]:
-        """Before judging, check whether the judge can be reached; return warnings. Usually free.
+        """Check whether the judge can be reached; return warnings. Usually free.
 
         If the judge's server does not list its model, one small question is asked. Raises ConfigError, with the remedy,
         when the judge cannot be reached or refuses the question; for a panel with ``mode="fallback"``, only when no
@@ -358,7 +358,7 @@ class Judge:
         return await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
 
     async def require_answering(self) -> None:
-        """While judging, raise ConfigError if every call so far was refused for good: wrong model, key or address.
+        """Raise ConfigError if every call so far was refused for good: wrong model, key or address.
 
         Loops that train or write results await this after a batch of groups; it is free once the judge has answered. If
         all calls of a batch ended in 401, 403, 404 or the like, one small question confirms the refusal. Failures that
