@@ -57,15 +57,6 @@ async def test_an_honest_judge_gives_the_formulas_figures_in_every_mode(mode: st
     )
 
 
-async def test_a_lone_trajectory_and_identical_ones_are_graded() -> None:
-    lone = answers({"b": "Rest."})
-    assert scores(await result_of(group=lone)) == pytest.approx([5 / 8])
-    twins = answers({"a": "Rest.", "b": "Rest."})
-    result = await judge(Grader(lambda _, criterion: criterion == "rest")).score_group(twins)
-    assert scores(result) == pytest.approx([5 / 8, 5 / 8])
-    assert result.judge_calls == 1
-
-
 async def test_holistic_ratings_are_scores() -> None:
     grader = Grader(lambda name, _: {"a": 10, "b": 4, "c": 1}[name])
     result = await judge(grader, mode="holistic").score_group(GROUP)
@@ -143,19 +134,6 @@ async def test_a_rollout_without_messages_or_kept_from_the_judge_is_no_gap_to_ra
     group = replace(texts, trajectories=(*texts.trajectories, Trajectory("silent", ())))
     result = await result_of(group=group, on_missing="raise", on_attack="quarantine")
     assert [one.status for one in result.trajectories] == ["scored", "abstained", "scored", "failed"]
-
-
-async def test_a_call_that_fails_fails_its_trajectory_with_the_reason() -> None:
-    def dead(_: dict[str, Any], request: JudgeRequest, __: int) -> Exception | None:
-        about = "rest" in request.ask.criteria and "antibiotics" in _shown(request)
-        return PermanentError("server", "no answer from it") if about else None
-
-    result = await result_of(dead, mode="per_criterion")
-    c = result.trajectories[2]
-    assert (c.status, c.reason) == ("failed", "no answer from it")
-    assert c.to_dict()["criteria"]["rest"] == {"met": None, "reason": "no answer from it"}
-    assert c.to_dict()["criteria"]["drugs"]["met"] is True
-    assert result.rewards[:2] == pytest.approx([1.0, 1.375 / 1.75])
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -298,13 +276,6 @@ async def test_a_rubric_may_be_the_path_of_its_file(tmp_path: Path) -> None:
     assert scores(await result_of(rubric=file)) == pytest.approx(SCORES)
     with pytest.raises(InputError, match="no such file"):
         await result_of(rubric=tmp_path / "none.toml")
-
-
-async def test_rewards_may_be_ranks_of_rubric_scores() -> None:
-    ranked = calipers.Judge(Grader(TRUTH), protocol="checklist", rubric=RUBRIC, reward="rank")
-    result = await ranked.score_group(GROUP)
-    assert scores(result) == pytest.approx(SCORES)
-    assert result.rewards == [1.0, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("mode", [*MODES, "holistic"])

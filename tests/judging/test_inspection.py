@@ -117,7 +117,7 @@ async def test_anthropics_api_gets_tools_and_results_in_its_own_form():
     (tool,) = first["tools"]
     assert (tool["name"], tool["description"]) == ("list_files", "List the files of all attempts, with their sizes.")
     schema = tool["input_schema"]
-    assert (schema["type"], set(schema["properties"])) == ("object", {"attempt", "first_file", "files"})
+    assert (schema["type"], set(schema["properties"])) == ("object", {"attempt"})
     assert schema["required"] == []
     _, asked, told = second["messages"]
     assert [block["type"] for block in asked["content"]] == ["text", "tool_use", "tool_use"]

@@ -78,12 +78,6 @@ async def test_those_that_can_be_shortened_are_and_the_one_that_cannot_is_left_o
     assert all("text left out" in line for line in shortened)
 
 
-async def test_a_huge_tool_result_costs_nobody_a_score() -> None:
-    result = await Judge(SimulatedJudge(QUALITY), calls={"context_window": WINDOW}).score_group(group(rows=5000))
-    lost(result)
-    assert judged(result) == QUALITY
-
-
 async def test_one_huge_message_that_is_no_answer_and_cannot_be_left_out_is_no_others_loss() -> None:
     """Somebody pasted a book into one conversation: what a user says is never cut."""
     told = group()
@@ -149,14 +143,6 @@ async def test_criteria_are_graded_for_the_others(mode: str) -> None:
     assert judged(result) == {name: None if name == "c" else float(name in "abd") for name in QUALITY}
 
 
-async def test_a_window_that_only_a_refusal_tells_does_as_well() -> None:
-    judge = Narrow(WINDOW, size=3.0)
-    judge._honest = SimulatedJudge(QUALITY)
-    result = await Judge(judge).score_group(group("c"))
-    lost(result, "c")
-    assert (result.judge_calls, result.attempts) == (1, 2)
-
-
 @pytest.mark.parametrize("settings", [{}, {"protocol": "pairwise"}, {"protocol": "pointwise"}], ids=str)
 async def test_where_the_context_is_too_long_all_abstain_and_it_is_said_to_be_the_reason(
     settings: Mapping[str, Any],
@@ -185,15 +171,6 @@ async def test_of_two_where_one_is_too_long_both_abstain_and_the_long_one_is_nam
     assert (result.status, judge.calls) == ("abstained", 0)
     assert "too long" in str(result.trajectories[0].reason)
     assert "without 'a', which is too long, too little is left to compare" in str(result.trajectories[1].reason)
-
-
-async def test_where_nobody_fits_all_abstain_each_with_its_own_size() -> None:
-    names = tuple(QUALITY)
-    result = await Judge(SimulatedJudge(QUALITY), calls={"context_window": WINDOW}, protocol="pointwise").score_group(
-        group(*names)
-    )
-    lost(result, *names)
-    assert (result.status, result.judge_calls) == ("abstained", 0)
 
 
 async def test_a_question_asked_again_leaves_the_same_one_out() -> None:

@@ -75,15 +75,6 @@ def test_points_and_signs_are_hidden_unless_asked_for() -> None:
     )
 
 
-def test_one_question_about_one_criterion_shows_no_other() -> None:
-    grading = Grading(mode="per_criterion")
-    ask = next(ask for ask in planned(grading) if ask.criteria == ("fluids",))
-    system, user = question(grading, ask)
-    assert "Suggests fluids." in user
-    assert "Suggests rest." not in system + user
-    assert user.count(f"{VIEW.marker} candidate ") == 1
-
-
 def test_what_repeats_comes_first() -> None:
     """All criteria of every trajectory begin alike up to the record; all questions about one record up to its end."""
     systems = {question(Grading(), ask)[0] for ask in planned(Grading())}
@@ -91,17 +82,6 @@ def test_what_repeats_comes_first() -> None:
     one = Grading(mode="per_criterion")
     first, second = (question(one, ask)[1] for ask in planned(one)[:2])
     assert first.partition("Criteria:")[0] == second.partition("Criteria:")[0]
-
-
-def test_a_question_about_one_criterion_stays_the_same_when_another_is_edited() -> None:
-    edited = as_rubric([*(one.to_dict() for one in RUBRIC.criteria[:2]), {"id": "drugs", "text": "New.", "points": -1}])
-    for mode in ("per_criterion", "relative"):
-        grading = Grading(mode=mode)
-        before = {ask.criteria + ask.members: Checklist(grading).frame(ask, VIEW) for ask in planned(grading)}
-        view = view_of(edited)
-        for ask in planned(grading, view):
-            same = Checklist(grading).frame(ask, view).messages == before[ask.criteria + ask.members].messages
-            assert same == (ask.criteria != ("drugs",))
 
 
 def test_the_schema_is_an_object_keyed_by_number_with_a_reason_before_the_verdict() -> None:
@@ -230,12 +210,6 @@ def test_a_holistic_rating_is_a_whole_number_from_1_to_10(reply: object, value: 
     assert [one.value for one in reading.judgments] == ([] if value is None else [value])  # type: ignore[union-attr]
     assert bool(reading.missing) == (value is None)
     assert (reading.complaint == "it held no rating from 1 to 10") == (value is None)
-
-
-def test_a_holistic_refusal_and_a_cut_are_told_apart() -> None:
-    ask = planned(HOLISTIC)[0]
-    assert read(HOLISTIC, ask, "", finish_reason="refused").complaint is None
-    assert read(HOLISTIC, ask, '{"explanation": "x', finish_reason="length").truncated
 
 
 def test_criteria_cannot_be_forged_by_the_record() -> None:

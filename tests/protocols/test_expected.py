@@ -19,13 +19,12 @@ from calipers.protocols.expected import (
     MIN_MASS,
     TOP_DIGIT,
     ExpectedListwise,
-    ExpectedPairwise,
     ExpectedPointwise,
     expectations_in_reply,
 )
 from calipers.render import render
 from calipers.testing import HesitantJudge, Noise, SimulatedJudge
-from calipers.types import Ask, Comparison, Completion, Logprobs, Rating
+from calipers.types import Ask, Completion, Logprobs
 from groups import FOUR, QUALITY, group_of
 from servers.faulty_server import Answer, FaultyServer, error, said
 
@@ -66,10 +65,6 @@ def test_the_question_asks_for_digits_and_for_their_probabilities_and_nothing_el
     assert "from 0 (worthless) to 9" in system
     assert "0 to 100" not in system + user
     assert user.endswith(f'Answer in JSON: {{"scores": {{"{request.keys[0]}": ..., "{request.keys[1]}": ...}}}}')
-
-
-def test_a_users_own_number_of_alternatives_stands() -> None:
-    assert ExpectedPointwise(params={"top_logprobs": 5}).frame(ONE, VIEW).params["top_logprobs"] == 5
 
 
 def test_the_score_is_the_mean_and_its_spread_goes_along() -> None:
@@ -150,18 +145,6 @@ def test_an_anchor_is_stated_as_a_digit_and_held_against_that_digit() -> None:
     assert request.ask.anchors == ((0, 6 / 9),)
 
 
-def test_what_is_off_the_digits_is_in_doubt_and_asked_again() -> None:
-    completion, request = answer("70")
-    reading = ExpectedPointwise().read(request, completion)
-    assert not reading.judgments
-    assert reading.complaint == "its scores were not on the scale"
-
-
-def test_a_refusal_is_no_score() -> None:
-    _, request = answer("7")
-    assert not ExpectedPointwise().read(request, Completion("no", "refused")).judgments
-
-
 async def test_a_listwise_answer_gives_every_candidate_its_own_mean() -> None:
     judge = calipers.Judge(HesitantJudge(QUALITY, doubt=0.05), question={"expected": True})
     result = await judge.score_group(group_of(FOUR))
@@ -170,15 +153,6 @@ async def test_a_listwise_answer_gives_every_candidate_its_own_mean() -> None:
         assert one.score == pytest.approx(QUALITY[one.id], abs=0.03)
         assert one.stderr == pytest.approx(0.05, abs=0.025)
         assert "standard deviation" in (one.explanation or "")
-
-
-async def test_a_pairs_margin_is_the_difference_of_means() -> None:
-    request = ExpectedPairwise().frame(Ask(0, (0, 1), (0, 1)), VIEW)
-    completion = await HesitantJudge(QUALITY, doubt=0.1).complete(request)
-    (comparison,) = ExpectedPairwise().read(request, completion).judgments
-    assert isinstance(comparison, Comparison)
-    first, second = (QUALITY[VIEW.ids[VIEW.candidates[item].members[0]]] for item in (0, 1))
-    assert comparison.margin == pytest.approx(first - second, abs=0.03)
 
 
 async def test_repeats_tell_the_error_where_there_are_any() -> None:
@@ -203,14 +177,6 @@ async def test_judges_that_tell_nothing_are_read_as_ever_with_a_warning(protocol
     assert [one.id for one in ranked][1:] == ["far", "close", "right"]
 
 
-async def test_the_embedded_judge_keeps_to_the_digits_scale() -> None:
-    plain, expected = [
-        await calipers.Judge("embedded", question={"expected": flag}).score_group(group_of(FOUR))
-        for flag in (False, True)
-    ]
-    assert plain.rewards == pytest.approx(expected.rewards)
-
-
 async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
     lines = []
@@ -225,20 +191,6 @@ async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_pat
     lines += [json.dumps(result.to_dict()) async for result in again.score_groups(store.groups())]
     assert len(set(lines)) == 1
     assert "standard deviation" in lines[0]
-
-
-async def test_means_and_plain_numbers_of_one_ledger_do_not_teach_each_other(tmp_path: Path) -> None:
-    groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
-
-    async def learned(*, expected: bool) -> bool:
-        backend = HesitantJudge(QUALITY, Noise(0.05), doubt=0.1, model="m")
-        async with Judge(backend, ledger=tmp_path / "l.db", question={"expected": expected}, orders=2) as judge:
-            async for _ in judge.score_groups(groups):
-                pass
-            return judge.settings.experience is not None
-
-    assert not await learned(expected=False)
-    assert not await learned(expected=True)
 
 
 @pytest.mark.parametrize(
@@ -277,9 +229,3 @@ async def test_a_server_that_refuses_to_tell_them_is_still_a_judge(faulty: Fault
     assert len(faulty.posts) == 2
     assert "returned no log-probabilities" in result.warnings[0]
     assert {one.stderr for one in result.trajectories} == {None}
-
-
-def test_ratings_are_judged_by_means_even_where_a_mode_ties_them() -> None:
-    values = [read(t7=0.6, **{other: 0.4}).judgments[0] for other in ("t6", "t8")]
-    assert all(isinstance(one, Rating) for one in values)
-    assert values[0].value < 7 / TOP_DIGIT < values[1].value

@@ -75,7 +75,7 @@ class Auditor:
     cannot work.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
         self,
         second: Judge | str | Callable[[Trajectory], Verdict | bool | float | None],
         *,
@@ -208,13 +208,14 @@ class Auditor:
 
     def _compared(self, by: float, fidelity: float | None) -> None:
         old = self._summary
-        compared, mean = old.compared + 1, by if old.disagreement is None else old.disagreement
-        found: dict[str, Any] = {"disagreement": mean + (by - mean) / compared}
+        compared, before = old.compared + 1, by if old.disagreement is None else old.disagreement
+        found: dict[str, Any] = {"disagreement": before + (by - before) / compared}
         self._recent.extend([] if fidelity is None else [fidelity])
         if self._recent:
             half = [(1 + value) / 2 for value in self._recent]
-            found |= {"fidelity": 2 * math.fsum(half) / len(half) - 1}
-            found |= {"low": 2 * lower_bound(half) - 1, "high": 2 * upper_bound(half) - 1}
+            center = math.fsum(half) / len(half)  # the bounds are of a judge that does not change, and may miss it
+            low, high = min(lower_bound(half), center), max(upper_bound(half), center)
+            found |= {"fidelity": 2 * center - 1, "low": 2 * low - 1, "high": 2 * high - 1}
         self._change = self._change.updated(by)
         if risen := self._change.found:
             self._change = self._change.reset()

@@ -18,10 +18,7 @@ def versions_in(value: Any) -> tuple[int, ...]:
 
     Empty if there is none, or if anything in it is something else: a version is never guessed.
     """
-    if isinstance(value, list | tuple):
-        found = [_version(part) for part in value]
-    else:
-        found = [_version(value)]
+    found = [_version(part) for part in (value if isinstance(value, list | tuple) else (value,))]
     return () if None in found else tuple(number for number in found if number is not None)
 
 
