@@ -58,16 +58,6 @@ class Registry:
         """Return every name, of calipers and of other packages, in alphabetical order."""
         return sorted([*self.ours, *self._entries()])
 
-    def others(self) -> dict[str, Any]:
-        """Return the objects of other packages by name. A package that cannot be loaded is logged and skipped."""
-        found = {}
-        for name in sorted(self._entries()):
-            try:
-                found[name] = self.find(name)
-            except ConfigError as error:
-                _log.warning("%s", error)
-        return found
-
     def __contains__(self, name: str) -> bool:
         return name in self.ours or name in self._entries()
 

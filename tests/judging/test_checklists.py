@@ -45,16 +45,18 @@ def scores(result: calipers.GroupResult) -> list[float | None]:
     return [one.score for one in result.trajectories]
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_an_honest_judge_gives_the_formulas_figures_in_every_mode(mode: str) -> None:
-    result = await result_of(mode=mode, chunk=2)
-    assert result.status == "scored"
-    assert scores(result) == pytest.approx(SCORES)
-    assert result.rewards == pytest.approx([1.0, 1.375 / 1.75, 0.0])
-    assert result.trajectories[1].to_dict()["criteria"]["rest"] == {"met": True, "reason": "b rest"}
-    assert (
-        result.trajectories[2].explanation == "rest: not met (c rest)\nfluids: not met (c fluids)\ndrugs: met (c drugs)"
-    )
+async def test_an_honest_judge_gives_the_formulas_figures_in_every_mode() -> None:
+    cases: list[str] = [*MODES]
+    for mode in cases:
+        result = await result_of(mode=mode, chunk=2)
+        assert result.status == "scored"
+        assert scores(result) == pytest.approx(SCORES)
+        assert result.rewards == pytest.approx([1.0, 1.375 / 1.75, 0.0])
+        assert result.trajectories[1].to_dict()["criteria"]["rest"] == {"met": True, "reason": "b rest"}
+        assert (
+            result.trajectories[2].explanation
+            == "rest: not met (c rest)\nfluids: not met (c fluids)\ndrugs: met (c drugs)"
+        )
 
 
 async def test_holistic_ratings_are_scores() -> None:
@@ -136,11 +138,12 @@ async def test_a_rollout_without_messages_or_kept_from_the_judge_is_no_gap_to_ra
     assert [one.status for one in result.trajectories] == ["scored", "abstained", "scored", "failed"]
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_judge_that_talks_nonsense_gives_no_rewards(mode: str) -> None:
-    result = await result_of(lambda *_: "I like all of them!", mode=mode)
-    assert result.rewards == [None] * 3
-    assert {one.status for one in result.trajectories} == {"abstained"}
+async def test_a_judge_that_talks_nonsense_gives_no_rewards() -> None:
+    cases: list[str] = [*MODES]
+    for mode in cases:
+        result = await result_of(lambda *_: "I like all of them!", mode=mode)
+        assert result.rewards == [None] * 3
+        assert {one.status for one in result.trajectories} == {"abstained"}
 
 
 async def test_a_replay_is_the_same_byte_for_byte(tmp_path: Path) -> None:
@@ -165,16 +168,17 @@ class Named(Grader):
         self.model = model
 
 
-@pytest.mark.parametrize("panel", ["all", "cycle", "fallback"])
-async def test_a_panel_grades_when_one_of_its_judges_is_dead(panel: PanelMode) -> None:
-    dead = Named("dead", TRUTH, lambda *_: PermanentError("server", "gone"))
-    both = [dead, Named("alive", TRUTH)]
-    for mode in ("all", "per_criterion"):
-        one = calipers.Judge(
-            both, protocol="checklist", rubric=RUBRIC, panel=panel, question={"grading": {"mode": mode}}
-        )
-        result = await one.score_group(GROUP)
-        assert scores(result) == pytest.approx(SCORES)
+async def test_a_panel_grades_when_one_of_its_judges_is_dead() -> None:
+    cases: list[PanelMode] = ["all", "cycle", "fallback"]
+    for panel in cases:
+        dead = Named("dead", TRUTH, lambda *_: PermanentError("server", "gone"))
+        both = [dead, Named("alive", TRUTH)]
+        for mode in ("all", "per_criterion"):
+            one = calipers.Judge(
+                both, protocol="checklist", rubric=RUBRIC, panel=panel, question={"grading": {"mode": mode}}
+            )
+            result = await one.score_group(GROUP)
+            assert scores(result) == pytest.approx(SCORES)
 
 
 async def test_a_panels_verdicts_are_averaged_and_all_told() -> None:
@@ -254,20 +258,21 @@ async def test_policy_reasoning_is_not_judged_and_an_unclosed_thought_is_no_answ
     assert "Rest!" in shown
 
 
-@pytest.mark.parametrize(("settings", "complaint"), [
-    ({"rubric": "Be kind."}, "rubric= is text"),
-    ({"rubric": {"criteria": []}}, "no criteria"),
-    ({"rubric": 3}, "rubric=3: it must be text, a Rubric"),
-    ({"grading": {"mode": "some"}}, "mode='some'"),
-    ({"grading": {"normaliser": "rar_explicit"}}, "no negative points"),
-    ({"orders": 2}, "only relative grading"),
-    ({"parse": len}, "reads verdicts"),
-    ({"resolve": True}, "ask more often with samples="),
-    ({"protocol": "listwise", "grading": {}}, "grading= needs"),
-])  # fmt: skip
-def test_settings_that_cannot_work_are_refused_before_any_call(settings: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
-        calipers.Judge.of({"judge": Grader(TRUTH), "protocol": "checklist", "rubric": RUBRIC, **settings})
+def test_settings_that_cannot_work_are_refused_before_any_call() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"rubric": "Be kind."}, "rubric= is text"),
+        ({"rubric": {"criteria": []}}, "no criteria"),
+        ({"rubric": 3}, "rubric=3: it must be text, a Rubric"),
+        ({"grading": {"mode": "some"}}, "mode='some'"),
+        ({"grading": {"normaliser": "rar_explicit"}}, "no negative points"),
+        ({"orders": 2}, "only relative grading"),
+        ({"parse": len}, "reads verdicts"),
+        ({"resolve": True}, "ask more often with samples="),
+        ({"protocol": "listwise", "grading": {}}, "grading= needs"),
+    ]
+    for settings, complaint in cases:
+        with pytest.raises(ConfigError, match=complaint):
+            calipers.Judge.of({"judge": Grader(TRUTH), "protocol": "checklist", "rubric": RUBRIC, **settings})
 
 
 async def test_a_rubric_may_be_the_path_of_its_file(tmp_path: Path) -> None:

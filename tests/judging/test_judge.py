@@ -129,22 +129,20 @@ async def test_a_cut_off_reply_is_asked_again_with_more_room_and_never_read():
     assert second.max_tokens == 4 * first.max_tokens
 
 
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
+async def test_a_call_without_an_answer_is_a_reason_and_never_a_number():
+    cases: list[tuple[Exception, str]] = [
         (TransientError("server", "down"), "failed"),
         (PermanentError("unauthorized", "key revoked", fatal=True), "failed"),
         (PermanentError("refused", "will not"), "abstained"),
         (PermanentError("context_window", "12,011 tokens into 4,096"), "abstained"),
         (ZeroDivisionError("a bug in a backend"), "failed"),
-    ],
-)
-async def test_a_call_without_an_answer_is_a_reason_and_never_a_number(error: Exception, status: str):
-    result = await calipers.score_group(GROUP, judge=Replies(error))
-    assert result.status == status
-    assert rewards(result) == dict.fromkeys(QUALITY)
-    assert all(str(error) in (one.reason or "") for one in result.trajectories)
-    assert result.judge_calls == 0
+    ]
+    for error, status in cases:
+        result = await calipers.score_group(GROUP, judge=Replies(error))
+        assert result.status == status
+        assert rewards(result) == dict.fromkeys(QUALITY)
+        assert all(str(error) in (one.reason or "") for one in result.trajectories)
+        assert result.judge_calls == 0
 
 
 async def test_a_failed_order_leaves_the_scores_of_the_others_and_is_said():
@@ -200,43 +198,40 @@ async def test_a_deadline_ends_the_group_with_a_reason():
     assert "deadline of 0.05 s" in (result.trajectories[0].reason or "")
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
+async def test_a_backend_of_your_own_that_breaks_the_contract_is_a_failure():
+    cases: list[tuple[object, str]] = [
         (None, "complete() must return a Completion, not NoneType"),
         ('{"scores": {}}', "complete() must return a Completion, not str"),
         (Completion(None), "needs text as its text"),  # type: ignore[arg-type]
         (Completion("x", usage=3), "a Usage as its usage"),  # type: ignore[arg-type]
         (asyncio.CancelledError(), "it cancelled its own call"),
-    ],
-)
-async def test_a_backend_of_your_own_that_breaks_the_contract_is_a_failure(answer: object, words: str):
-    class Broken:
-        endpoint, model = "broken", "b"
+    ]
+    for answer, words in cases:
 
-        async def complete(self, request: JudgeRequest) -> Completion:
-            if isinstance(answer, BaseException):
-                raise answer
-            return answer  # type: ignore[return-value]
+        class Broken:
+            endpoint, model = "broken", "b"
 
-    result = await calipers.Judge(Broken()).score_group(GROUP)
-    assert (result.status, result.rewards) == ("failed", [None] * len(FOUR))
-    assert words in (result.trajectories[0].reason or "")
+            async def complete(self, request: JudgeRequest, answer: object = answer) -> Completion:
+                if isinstance(answer, BaseException):
+                    raise answer
+                return answer  # type: ignore[return-value]
+
+        result = await calipers.Judge(Broken()).score_group(GROUP)
+        assert (result.status, result.rewards) == ("failed", [None] * len(FOUR))
+        assert words in (result.trajectories[0].reason or "")
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
+def test_what_is_no_backend_is_refused_with_what_it_lacks():
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"complete": len}, "its endpoint must be text, not None"),
         ({"complete": len, "endpoint": "here", "model": 3}, "its model must be text, not 3"),
         ({"score_group": len}, r"is a judge already: call its own score_group\(...\)"),
-    ],
-)
-def test_what_is_no_backend_is_refused_with_what_it_lacks(fields: dict[str, Any], words: str):
-    with pytest.raises(ConfigError, match=words):
-        calipers.Judge(type("Own", (), fields)())
-    with pytest.raises(ConfigError, match="is a class: make an instance of it"):
-        calipers.Judge(Replies)  # type: ignore[arg-type]
+    ]
+    for fields, words in cases:
+        with pytest.raises(ConfigError, match=words):
+            calipers.Judge(type("Own", (), fields)())
+        with pytest.raises(ConfigError, match="is a class: make an instance of it"):
+            calipers.Judge(Replies)  # type: ignore[arg-type]
 
 
 def rewards_of(given: Sequence[Any]) -> tuple[list[float | None], tuple[str, ...]]:
@@ -279,24 +274,23 @@ async def test_a_judge_that_was_closed_says_so(tmp_path: Path):
         await judge.score_group(group_of(FOUR, group_id="another"))
 
 
-@pytest.mark.parametrize("concurrency", [-1, 1.5, "4", True])
-async def test_how_many_groups_at_a_time_is_a_whole_number(concurrency: Any):
-    for judge in (calipers.Judge("embedded"), calipers.Hybrid("embedded")):
-        with pytest.raises(ConfigError, match="concurrency="):
-            await anext(judge.score_groups([GROUP], concurrency=concurrency))
+async def test_how_many_groups_at_a_time_is_a_whole_number():
+    cases: list[Any] = [-1, 1.5, "4", True]
+    for concurrency in cases:
+        for judge in (calipers.Judge("embedded"), calipers.Hybrid("embedded")):
+            with pytest.raises(ConfigError, match="concurrency="):
+                await anext(judge.score_groups([GROUP], concurrency=concurrency))
 
 
-@pytest.mark.parametrize(
-    ("judge", "rubric", "words"),
-    [
+async def test_a_rubric_that_would_not_be_used_is_refused():
+    cases: list[tuple[Any, Any, str]] = [
         (calipers.Judge("embedded"), "Be kind.", "is not used with a Judge"),
         ("embedded", {"criteria": []}, "is text here: for criteria use Judge"),
         ("embedded", calipers.Rubric((calipers.Criterion("a", "b"),)), "is text here: for criteria use Judge"),
-    ],
-)
-async def test_a_rubric_that_would_not_be_used_is_refused(judge: Any, rubric: Any, words: str):
-    with pytest.raises(ConfigError, match=words):
-        await calipers.score_group(GROUP, judge=judge, rubric=rubric)
+    ]
+    for judge, rubric, words in cases:
+        with pytest.raises(ConfigError, match=words):
+            await calipers.score_group(GROUP, judge=judge, rubric=rubric)
 
 
 async def test_a_reader_of_your_own_gives_scores_or_a_reason():
@@ -363,9 +357,8 @@ def test_one_judge_serves_several_event_loops():
         assert rewards(asyncio.run(judge.score_group(GROUP))) == QUALITY
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_settings_that_cannot_work_are_refused_at_once():
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"orders": 0}, "orders=0"),
         ({"samples": -1}, "samples=-1"),
         ({"concurrency": 0}, "concurrency=0"),
@@ -406,27 +399,24 @@ def test_one_judge_serves_several_event_loops():
         ({"timeout": 10**400}, "a number above 0"),
         ({"deadline": float("nan")}, "a number above 0"),
         ({"reward_range": (0, 10**400)}, "two numbers"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused_at_once(options: dict[str, Any], words: str):
-    with pytest.raises(ConfigError, match=words):
-        calipers.Judge.of({"judge": SimulatedJudge(QUALITY), **options})
+    ]
+    for options, words in cases:
+        with pytest.raises(ConfigError, match=words):
+            calipers.Judge.of({"judge": SimulatedJudge(QUALITY), **options})
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_judge_names_that_cannot_work_say_what_to_write(monkeypatch: pytest.MonkeyPatch):
+    cases: list[tuple[str, str]] = [
         ("gpt-5-mini", "provider/model"),
         ("", "provider/model"),
         ("nobody/model", "unknown provider 'nobody'"),
         ("openai/gpt-5-mini", "OPENAI_API_KEY is not set"),
         ("scripted:", "scripted:FILE"),
-    ],
-)
-def test_judge_names_that_cannot_work_say_what_to_write(monkeypatch: pytest.MonkeyPatch, name: str, words: str):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(ConfigError, match=words):
-        calipers.Judge(name)
+    ]
+    for name, words in cases:
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        with pytest.raises(ConfigError, match=words):
+            calipers.Judge(name)
 
 
 async def test_a_ledger_that_cannot_be_written_is_an_error_and_not_a_judgment(tmp_path: Path):
@@ -655,17 +645,17 @@ def open_sessions(judge: calipers.Judge) -> list[Any]:
     return [session for seat in judge._judges for _, session in seat.bare._http()._sessions.values()]  # type: ignore[attr-defined]  # what a judge at a server has
 
 
-@pytest.mark.parametrize("name", ["criteria.txt", "rubrics/tiny.toml", "a.json", "b.md"])
-def test_a_files_name_is_not_taken_for_standards(name: str):
-    with pytest.raises(ConfigError, match=r"is the name of a file, and not its standards: give Path\("):
-        calipers.Judge("embedded", rubric=name)
-    with pytest.raises((ConfigError, InputError), match=r"cannot be read|[Nn]o such file"):
-        calipers.Judge("embedded", rubric=Path(name))
+def test_a_files_name_is_not_taken_for_standards():
+    cases: list[str] = ["criteria.txt", "rubrics/tiny.toml", "a.json", "b.md"]
+    for name in cases:
+        with pytest.raises(ConfigError, match=r"is the name of a file, and not its standards: give Path\("):
+            calipers.Judge("embedded", rubric=name)
+        with pytest.raises((ConfigError, InputError), match=r"cannot be read|[Nn]o such file"):
+            calipers.Judge("embedded", rubric=Path(name))
 
 
-@pytest.mark.parametrize(
-    ("given", "said"), [("embedded", "give a mapping"), (None, "give a mapping"), ({}, "no judge")]
-)
-def test_options_of_another_kind_are_named(given: Any, said: str):
-    with pytest.raises(ConfigError, match=said):
-        calipers.Judge.of(given)
+def test_options_of_another_kind_are_named():
+    cases: list[tuple[Any, str]] = [("embedded", "give a mapping"), (None, "give a mapping"), ({}, "no judge")]
+    for given, said in cases:
+        with pytest.raises(ConfigError, match=said):
+            calipers.Judge.of(given)

@@ -57,16 +57,17 @@ def lost(result: calipers.GroupResult, *names: str) -> None:
             assert f"trajectory '{one.id}' was not shown to the judge: {reason}" in result.warnings
 
 
-@pytest.mark.parametrize("long", [("c",), ("c", "f"), ("a", "b", "c", "d", "e", "f")])
-async def test_the_others_are_scored_as_without_it_in_one_question(long: tuple[str, ...]) -> None:
-    judge = Narrow(WINDOW)
-    judge._honest = SimulatedJudge(QUALITY)
-    result = await Judge(judge, calls={"context_window": WINDOW}).score_group(group(*long))
-    assert judged(result) == {name: None if name in long else value for name, value in QUALITY.items()}
-    lost(result, *long)
-    assert (result.status, result.judge_calls) == ("partial", 1)
-    assert "never ends" not in str(judge.asked[0].messages)
-    assert not [line for line in result.warnings if line.endswith(" left out")]
+async def test_the_others_are_scored_as_without_it_in_one_question() -> None:
+    cases: list[tuple[str, ...]] = [("c",), ("c", "f"), ("a", "b", "c", "d", "e", "f")]
+    for long in cases:
+        judge = Narrow(WINDOW)
+        judge._honest = SimulatedJudge(QUALITY)
+        result = await Judge(judge, calls={"context_window": WINDOW}).score_group(group(*long))
+        assert judged(result) == {name: None if name in long else value for name, value in QUALITY.items()}
+        lost(result, *long)
+        assert (result.status, result.judge_calls) == ("partial", 1)
+        assert "never ends" not in str(judge.asked[0].messages)
+        assert not [line for line in result.warnings if line.endswith(" left out")]
 
 
 async def test_those_that_can_be_shortened_are_and_the_one_that_cannot_is_left_out() -> None:
@@ -102,14 +103,15 @@ async def test_a_text_that_only_the_left_out_share_goes_with_them() -> None:
     assert judged(result) == {name: None if name in "cf" else value for name, value in QUALITY.items()}
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "pointwise"])
-async def test_in_pairs_and_alone_only_what_is_asked_about_it_is_lost(protocol: str) -> None:
-    judge = SimulatedJudge(QUALITY)
-    result = await Judge(judge, protocol=protocol, calls={"context_window": WINDOW}).score_group(group("c"))
-    lost(result, "c")
-    assert result.judge_calls == (21 if protocol == "pairwise" else 8)
-    shown = {name: score for name, score in judged(result).items() if score is not None}
-    assert sorted(shown, key=lambda name: shown[name]) == [name for name in QUALITY if name != "c"]
+async def test_in_pairs_and_alone_only_what_is_asked_about_it_is_lost() -> None:
+    cases: list[str] = ["pairwise", "pointwise"]
+    for protocol in cases:
+        judge = SimulatedJudge(QUALITY)
+        result = await Judge(judge, protocol=protocol, calls={"context_window": WINDOW}).score_group(group("c"))
+        lost(result, "c")
+        assert result.judge_calls == (21 if protocol == "pairwise" else 8)
+        shown = {name: score for name, score in judged(result).items() if score is not None}
+        assert sorted(shown, key=lambda name: shown[name]) == [name for name in QUALITY if name != "c"]
 
 
 async def test_a_long_answer_that_fits_alone_is_scored_alone_and_compared_with_short_ones() -> None:
@@ -128,19 +130,20 @@ async def test_a_long_answer_that_fits_alone_is_scored_alone_and_compared_with_s
     assert any("protocol='pointwise'" in line for line in together.warnings)
 
 
-@pytest.mark.parametrize("mode", ["all", "per_criterion", "relative"])
-async def test_criteria_are_graded_for_the_others(mode: str) -> None:
-    grader = Grader({name: ["kind"] if name in "abcd" else [] for name in QUALITY})
-    judge = Judge(
-        grader,
-        protocol="checklist",
-        rubric=[{"id": "kind", "text": "Is kind."}],
-        question={"grading": {"mode": mode}},
-        calls={"context_window": WINDOW},
-    )
-    result = await judge.score_group(group("c"))
-    lost(result, "c")
-    assert judged(result) == {name: None if name == "c" else float(name in "abd") for name in QUALITY}
+async def test_criteria_are_graded_for_the_others() -> None:
+    cases: list[str] = ["all", "per_criterion", "relative"]
+    for mode in cases:
+        grader = Grader({name: ["kind"] if name in "abcd" else [] for name in QUALITY})
+        judge = Judge(
+            grader,
+            protocol="checklist",
+            rubric=[{"id": "kind", "text": "Is kind."}],
+            question={"grading": {"mode": mode}},
+            calls={"context_window": WINDOW},
+        )
+        result = await judge.score_group(group("c"))
+        lost(result, "c")
+        assert judged(result) == {name: None if name == "c" else float(name in "abd") for name in QUALITY}
 
 
 @pytest.mark.parametrize("settings", [{}, {"protocol": "pairwise"}, {"protocol": "pointwise"}], ids=str)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,9 +74,8 @@ def test_a_program_reads_files_and_nothing_else():
     assert "db" in run(box, "list_files")  # a program changes its own copy only
 
 
-@pytest.mark.parametrize(
-    ("call", "finding"),
-    [
+def test_what_cannot_be_answered_is_told_to_the_judge():
+    cases: list[tuple[ToolCall, str]] = [
         (ToolCall("rm", "{}"), "there is no tool 'rm'"),
         (ToolCall("read_file", "not JSON"), "not a JSON object"),
         (ToolCall("read_file", "[" * 5000), "not a JSON object"),
@@ -90,10 +88,9 @@ def test_a_program_reads_files_and_nothing_else():
         (ToolCall("diff", '{"attempt": "task", "path": "a", "other": "ZZ"}'), "there is no attempt 'ZZ'"),
         (ToolCall("diff", '{"attempt": "task", "path": "long"}'), "more than 2000 lines"),
         (ToolCall("python", json.dumps({"code": "x" * 30_000})), "more than 20000 characters"),
-    ],
-)
-def test_what_cannot_be_answered_is_told_to_the_judge(call: ToolCall, finding: str):
-    assert finding in toolbox({}, task={"a": "x", "long": "y\n" * 2001}).run(call)
+    ]
+    for call, finding in cases:
+        assert finding in toolbox({}, task={"a": "x", "long": "y\n" * 2001}).run(call)
 
 
 def test_hostile_artifacts_are_escaped_and_a_path_may_be_named_as_it_is_shown():
@@ -150,23 +147,20 @@ def test_a_long_line_and_a_long_result_are_cut_and_say_so():
     assert len(cut.encode()) <= MOST_RESULT
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "seen"),
-    [
+def test_a_character_that_is_no_line_feed_ends_no_line_and_unequal_files_are_not_equal():
+    cases: list[tuple[str, str, str]] = [
         ("# check add\nassert add(2, 2) == 4\n", "# check add\x0bassert add(2, 2) == 4\n", r"add\x0bassert"),
         ("# check\nassert x\n", "# check\u2028assert x\n", r"check\u2028assert"),
         ("a\nb\n", "a\r\nb\n", r"+a\r"),
         ("a\n", "a", "-"),
-    ],
-)
-def test_a_character_that_is_no_line_feed_ends_no_line_and_unequal_files_are_not_equal(
-    before: str, after: str, seen: str
-):
-    box = toolbox({"test.py": after}, task={"test.py": before})
-    said = run(box, "diff", attempt="A", path="test.py")
-    assert "equal" not in said
-    assert seen in said
-    assert (
-        len(run(box, "read_file", attempt="A", path="test.py").splitlines()) == 1 + after.rstrip("\n").count("\n") + 1
-    )
-    assert run(box, "diff", attempt="task", other="task", path="test.py") == "the files are equal"
+    ]
+    for before, after, seen in cases:
+        box = toolbox({"test.py": after}, task={"test.py": before})
+        said = run(box, "diff", attempt="A", path="test.py")
+        assert "equal" not in said
+        assert seen in said
+        assert (
+            len(run(box, "read_file", attempt="A", path="test.py").splitlines())
+            == 1 + after.rstrip("\n").count("\n") + 1
+        )
+        assert run(box, "diff", attempt="task", other="task", path="test.py") == "the files are equal"

@@ -94,30 +94,33 @@ def test_without_probabilities_the_number_is_read_and_that_is_said() -> None:
     assert "returned no log-probabilities" in reading.warnings[0]
 
 
-@pytest.mark.parametrize(
-    "pieces",
-    [('"BC": ', "7", "}"), ('"BC":', " 7", "}"), ('"BC": ', '"7', '"}'), ('"BC"', ": 7", "}"), ('"BC', '":7', "}"),
-     ('"BC": ', "7}", "}"), ('"BC": ', "7,", ' "D": 1}'), ("BC = ", "7\n", "done")],
-)  # fmt: skip
-def test_a_token_may_span_the_marks_around_its_digit(pieces: tuple[str, str, str]) -> None:
-    before, token, after = pieces
-    told = ((len(before), ((token, math.log(0.75)), (token.replace("7", "3"), math.log(0.25)))),)
-    assert expectations_in_reply(before + token + after, told, {"BC": 7})["BC"].mean == pytest.approx(6)
+def test_a_token_may_span_the_marks_around_its_digit() -> None:
+    cases: list[tuple[str, str, str]] = [
+        ('"BC": ', "7", "}"),
+        ('"BC":', " 7", "}"),
+        ('"BC": ', '"7', '"}'),
+        ('"BC"', ": 7", "}"),
+        ('"BC', '":7', "}"),
+        ('"BC": ', "7}", "}"),
+        ('"BC": ', "7,", ' "D": 1}'),
+        ("BC = ", "7\n", "done"),
+    ]
+    for before, token, after in cases:
+        told = ((len(before), ((token, math.log(0.75)), (token.replace("7", "3"), math.log(0.25)))),)
+        assert expectations_in_reply(before + token + after, told, {"BC": 7})["BC"].mean == pytest.approx(6)
 
 
-@pytest.mark.parametrize(
-    ("text", "level"),
-    [
+def test_a_digit_that_cannot_be_told_for_sure_has_no_belief() -> None:
+    cases: list[tuple[str, float]] = [
         ('{"scores": {"BC": 70}}', 70),  # two digits are no level
         ('{"scores": {"BC": 7.5}}', 7.5),
         ('{"BC": 3} no: {"BC": 7}', 7),  # which of them the odds are of is not known
         ('{"scores": {"BC": 7}}', 6),  # read otherwise than written
         ('{"scores": [7]}', 7),
-    ],
-)
-def test_a_digit_that_cannot_be_told_for_sure_has_no_belief(text: str, level: float) -> None:
-    place = text.rindex("7")
-    assert expectations_in_reply(text, ((place, (("7", 0.0),)),), {"BC": level}) == {}
+    ]
+    for text, level in cases:
+        place = text.rindex("7")
+        assert expectations_in_reply(text, ((place, (("7", 0.0),)),), {"BC": level}) == {}
 
 
 def test_a_draft_in_the_judges_thoughts_is_none_of_the_answer() -> None:
@@ -166,15 +169,16 @@ async def test_repeats_tell_the_error_where_there_are_any() -> None:
     assert all((member.stderr or 1) < 0.03 for member in several.trajectories)
 
 
-@pytest.mark.parametrize("protocol", ["listwise", "pointwise", "pairwise"])
-async def test_judges_that_tell_nothing_are_read_as_ever_with_a_warning(protocol: str) -> None:
-    result = await calipers.Judge(SimulatedJudge(QUALITY), protocol=protocol, question={"expected": True}).score_group(
-        group_of(FOUR)
-    )
-    assert result.status == "scored"
-    assert sum("returned no log-probabilities" in warning for warning in result.warnings) == 1
-    ranked = sorted(result.trajectories, key=lambda one: one.reward or 0)
-    assert [one.id for one in ranked][1:] == ["far", "close", "right"]
+async def test_judges_that_tell_nothing_are_read_as_ever_with_a_warning() -> None:
+    cases: list[str] = ["listwise", "pointwise", "pairwise"]
+    for protocol in cases:
+        result = await calipers.Judge(
+            SimulatedJudge(QUALITY), protocol=protocol, question={"expected": True}
+        ).score_group(group_of(FOUR))
+        assert result.status == "scored"
+        assert sum("returned no log-probabilities" in warning for warning in result.warnings) == 1
+        ranked = sorted(result.trajectories, key=lambda one: one.reward or 0)
+        assert [one.id for one in ranked][1:] == ["far", "close", "right"]
 
 
 async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_path: Path) -> None:
@@ -193,20 +197,18 @@ async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_pat
     assert "standard deviation" in lines[0]
 
 
-@pytest.mark.parametrize(
-    ("options", "said_so"),
-    [
+def test_what_has_no_digits_to_read_is_refused_before_anything_is_asked() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         (
             {"protocol": "checklist", "rubric": ["Is right."]},
             "a protocol that asks for scores, not protocol='checklist'",
         ),
         ({"parse": lambda text, keys: {}}, "leave parse= out"),  # noqa: ARG005 - never called
         ({"expected": "yes"}, "it must be True or False"),
-    ],
-)
-def test_what_has_no_digits_to_read_is_refused_before_anything_is_asked(options: dict[str, Any], said_so: str) -> None:
-    with pytest.raises(calipers.ConfigError, match=said_so):
-        Judge.of({"judge": SimulatedJudge(QUALITY), "expected": True, **options})
+    ]
+    for options, said_so in cases:
+        with pytest.raises(calipers.ConfigError, match=said_so):
+            Judge.of({"judge": SimulatedJudge(QUALITY), "expected": True, **options})
 
 
 def test_anthropics_api_tells_none_which_is_said_at_once() -> None:

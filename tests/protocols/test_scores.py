@@ -252,20 +252,21 @@ async def test_where_no_member_has_a_score_none_is_said_to_lack_a_link_to_those_
     assert not any("no chain of comparisons" in str(one.reason) for one in result.trajectories)
 
 
-@pytest.mark.parametrize("samples", [1, 2, 3])
-def test_of_one_order_further_presentations_are_the_swapped_ones_and_then_new_samples_in_turn(samples: int):
+def test_of_one_order_further_presentations_are_the_swapped_ones_and_then_new_samples_in_turn():
     """No presentation is asked twice, however many a rule asks for."""
-    plan, state = Pairs(1, samples), state_of(3)
-    plain = [ask.order for ask in plan.presentation(state, 0)]
-    asked = []
-    for index in range(4 * samples):
-        asks = plan.presentation(state, index)
-        swapped = [ask.order for ask in asks] != plain
-        assert [ask.order[::-1] if swapped else ask.order for ask in asks] == plain
-        asked.append((swapped, asks[0].sample))
-    first = [(False, sample) for sample in range(samples)]
-    further = [(swapped, sample) for sample in range(samples, 2 * samples) for swapped in (False, True)]
-    assert asked == [*first, *((True, sample) for _, sample in first), *further]
+    cases: list[int] = [1, 2, 3]
+    for samples in cases:
+        plan, state = Pairs(1, samples), state_of(3)
+        plain = [ask.order for ask in plan.presentation(state, 0)]
+        asked = []
+        for index in range(4 * samples):
+            asks = plan.presentation(state, index)
+            swapped = [ask.order for ask in asks] != plain
+            assert [ask.order[::-1] if swapped else ask.order for ask in asks] == plain
+            asked.append((swapped, asks[0].sample))
+        first = [(False, sample) for sample in range(samples)]
+        further = [(swapped, sample) for sample in range(samples, 2 * samples) for swapped in (False, True)]
+        assert asked == [*first, *((True, sample) for _, sample in first), *further]
 
 
 def test_only_the_one_is_shown_after_what_all_begin_with():
@@ -313,14 +314,21 @@ def test_a_refused_key_has_none() -> None:
     assert told({"BC": None, "DF": [1.0, 0.0]}) == {"DF": 0.0}
 
 
-@pytest.mark.parametrize(
-    "reasoning",
-    ["", "Let me think.", '{"BC": ', {"DF": [1.0, 0.0], "BC": [1.0, 0.0]}, {"BC": [1.0, 0.0]}, {"BC": 0.7, "DF": 0.3},
-     {"BC": [1.0, True], "DF": None}, {"BC": [2.0, -1.0], "DF": None}, {"BC": [1.0], "DF": None},
-     {"BC": [0.2, 0.2], "DF": None}],
-)  # fmt: skip
-def test_a_judges_thoughts_are_none(reasoning: object) -> None:
-    assert told(reasoning) == {}
+def test_a_judges_thoughts_are_none() -> None:
+    cases: list[object] = [
+        "",
+        "Let me think.",
+        '{"BC": ',
+        {"DF": [1.0, 0.0], "BC": [1.0, 0.0]},
+        {"BC": [1.0, 0.0]},
+        {"BC": 0.7, "DF": 0.3},
+        {"BC": [1.0, True], "DF": None},
+        {"BC": [2.0, -1.0], "DF": None},
+        {"BC": [1.0], "DF": None},
+        {"BC": [0.2, 0.2], "DF": None},
+    ]
+    for reasoning in cases:
+        assert told(reasoning) == {}
 
 
 KEY_LISTS = st.lists(st.text("BCDFGHJKLMNPQRSTVWXZ", min_size=2, max_size=4), min_size=1, max_size=9, unique=True)
@@ -335,16 +343,16 @@ def test_the_text_is_the_schema(explained: list[str], keys: list[str], top: int)
     assert list(score_schema((), keys, top)["properties"]) == ["scores"]
 
 
-@pytest.mark.parametrize(
-    ("text", "plain"), [("abc", True), ("abcd", False), ("é", True), ("a\nb", False), ('"', False)]
-)
-def test_plain_text_is_one_short_line_without_quotes(text: str, *, plain: bool) -> None:
-    assert (re.fullmatch(plain_text_schema(3)["pattern"], text) is not None) is plain
+def test_plain_text_is_one_short_line_without_quotes() -> None:
+    cases: list[tuple[str, bool]] = [("abc", True), ("abcd", False), ("é", True), ("a\nb", False), ('"', False)]
+    for text, plain in cases:
+        assert (re.fullmatch(plain_text_schema(3)["pattern"], text) is not None) is plain
 
 
-@pytest.mark.parametrize(("rubric", "is_encoded"), [("Be kind.", True), ("Sei höflich. 🙂", False)])
-def test_only_an_ascii_system_message_is_encoded_in_advance(rubric: str, *, is_encoded: bool) -> None:
+def test_only_an_ascii_system_message_is_encoded_in_advance() -> None:
     """Beside other text, orjson writes it unescaped: a message encoded in advance would be sent in another form."""
-    message = system_message("Judge.", rubric, "Score all.", "Answer in JSON.")
-    assert isinstance(message, EncodedDict) is is_encoded
-    assert to_json({"messages": [message]}) == to_json({"messages": [dict(message)]})
+    cases: list[tuple[str, bool]] = [("Be kind.", True), ("Sei höflich. 🙂", False)]
+    for rubric, is_encoded in cases:
+        message = system_message("Judge.", rubric, "Score all.", "Answer in JSON.")
+        assert isinstance(message, EncodedDict) is is_encoded
+        assert to_json({"messages": [message]}) == to_json({"messages": [dict(message)]})

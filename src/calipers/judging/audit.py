@@ -228,9 +228,9 @@ class Auditor:
         if not enough or (now.high or 0.0) >= (self._calibrated or 0.0) - self._drop:
             self._warnings = {key: text for key, text in self._warnings.items() if key != "fidelity"}
         elif "fidelity" not in self._warnings:
-            fidelity = f"{now.fidelity or 0.0:.2f} (at most {now.high or 0.0:.2f})"
+            figures = f"{now.fidelity or 0.0:.2f} (at most {now.high or 0.0:.2f})"
             where = f"and {self._calibrated} where it was calibrated"
-            self._alarm("fidelity", f"on current rollouts the judge's fidelity is {fidelity}, {where}")
+            self._alarm("fidelity", f"on current rollouts the judge's fidelity is {figures}, {where}")
 
     def _alarm(self, kind: str, what: str) -> None:
         text = f"alarm: {what}: look for reward hacking"
@@ -243,7 +243,7 @@ class Auditor:
         """Add to the summary's counts, and set its other fields."""
         with self._lock:
             counts = {name: getattr(self._summary, name) + found[name] for name in _COUNTS if name in found}
-            self._summary = replace(self._summary, **{**found, **counts})
+            self._summary = replace(self._summary, **(found | counts))
 
 
 def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
