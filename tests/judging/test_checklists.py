@@ -9,13 +9,12 @@ import pytest
 
 import calipers
 from calipers.config.grouped_options import PanelMode
-from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError, PermanentError, UngradedError
 from calipers.inputs import as_group
-from calipers.ledger import Ledger, Replayer
 from calipers.rubric import as_rubric
 from calipers.types import JudgeRequest, Trajectory, TrajectoryGroup
 from grading import Grader, Spoil, answers
+from replaying import replayed
 
 RUBRIC = as_rubric([
     {"id": "rest", "text": "Suggests rest.", "points": 5},
@@ -152,12 +151,7 @@ async def test_a_replay_is_the_same_byte_for_byte(tmp_path: Path) -> None:
     grader = Grader(lambda name, criterion: (name == "b") == (criterion == "c1"), without("rest", "drink"))
     async with judge(grader, ledger=file, on_missing="partial", coverage=0.3, evidence=True) as recording:
         recorded = [result.to_dict() async for result in recording.score_groups([GROUP, with_groups], ordered=True)]
-    ledger = Ledger(file, create=False)
-    store = Replayer(ledger)
-    again = calipers.Judge.replaying(Settings.of(store.recorded.settings), store)
-    replayed = [result.to_dict() async for result in again.score_groups(store.groups(), ordered=True)]
-    ledger.close()
-    assert json.dumps(replayed) == json.dumps(recorded)
+    assert json.dumps([result.to_dict() for result in await replayed(file)]) == json.dumps(recorded)
 
 
 class Named(Grader):

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import calipers
-from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError, LedgerError, PermanentError, TransientError
 from calipers.judging.loop import Strategies
-from calipers.ledger import Ledger, Replayer
+from calipers.ledger import Ledger
 from calipers.monitoring.monitor import Monitor
 from calipers.testing import Flaky, Noise, PermutedIds, PositionBias, SimulatedJudge
 from calipers.types import Completion, JudgeRequest, Usage, no_scores
 from groups import FOUR, QUALITY, group_of
 from http_judge import judge_at, worth
+from replaying import replayed
 from servers.faulty_server import FaultyServer
 
 GROUP = group_of(FOUR)
@@ -584,12 +584,7 @@ async def test_a_recorded_panel_replays_to_the_same_bytes(tmp_path: Path):
     judge = panel(ledger=path, panel="cycle", orders=3, weights=[2, 1])
     there = await judge.score_group(GROUP)
     judge.close()
-    ledger = Ledger(path)
-    store = Replayer(ledger)
-    replaying = calipers.Judge.replaying(Settings.of(store.recorded.settings), store)
-    (again,) = [one async for one in replaying.score_groups(store.groups())]
-    ledger.close()
-    assert again == there
+    assert await replayed(path) == [there]
 
 
 async def test_rewards_may_be_ranks_and_scores_stay_what_the_judge_said():

@@ -13,15 +13,15 @@ import pytest
 
 import calipers
 from calipers.backends.limits.pool import Pool
-from calipers.config.settings import Settings
 from calipers.errors import PermanentError
 from calipers.judging.judge import Judge
-from calipers.ledger import Ledger, Replayer
+from calipers.ledger import Ledger
 from calipers.render import text_bytes_and_images
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest, Trajectory, TrajectoryGroup, Usage
 from decoded import decode
 from groups import FOUR, group_of
+from replaying import replayed
 from servers.faulty_server import Answer, FaultyServer, error, said
 
 TRUTH = {"a": 0.9, "b": 0.6, "c": 0.2}
@@ -146,9 +146,7 @@ async def test_what_a_run_learned_serves_the_next_one_and_each_replays_byte_for_
     assert {result.status for run in results for result in run} == {"scored"}
     ledger = Ledger(path)
     for number in (1, 2):
-        store = Replayer(ledger, number)
-        replaying = Judge.replaying(Settings.of(store.recorded.settings), store)
-        again = [result async for result in replaying.score_groups(store.groups(), ordered=True)]
+        again = await replayed(path, number)
         assert [json.dumps(one.to_dict()) for one in again] == [
             json.dumps(one.to_dict()) for one in results[number - 1]
         ]

@@ -12,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calipers
-from calipers.config.settings import Settings
 from calipers.judging.judge import Judge
-from calipers.ledger import Ledger, Replayer
 from calipers.protocols.scores import Listwise
 from calipers.render import Fitted, count_characters, fit_question, render, text_bytes_and_images
 from calipers.render.fitting import estimated_tokens
@@ -23,6 +21,7 @@ from calipers.types import Ask, Completion, JudgeRequest, Message, Trajectory, T
 from grading import Grader
 from groups import group_of
 from judging.test_long_trajectories import Narrow
+from replaying import replayed
 
 WINDOW = 8192
 QUALITY = {name: (place + 1) / 10 for place, name in enumerate("abcdefgh")}
@@ -202,10 +201,7 @@ async def test_a_run_replays_byte_for_byte(tmp_path: Path, settings: Mapping[str
         calls = judge.calls
         assert (await asking.score_group(group("c"))).to_dict() == first.to_dict()
         assert judge.calls == calls
-    store = Replayer(Ledger(tmp_path / "l.db", create=False))
-    again = Judge.replaying(Settings.of(store.recorded.settings), store)
-    replayed = [one.to_dict() async for one in again.score_groups(store.groups(), ordered=True)]
-    assert replayed == [first.to_dict()]
+    assert [one.to_dict() for one in await replayed(tmp_path / "l.db")] == [first.to_dict()]
 
 
 @settings(max_examples=60, deadline=None)

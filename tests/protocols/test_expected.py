@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calipers
-from calipers.config.settings import Settings
 from calipers.judging.judge import Judge
-from calipers.ledger import Ledger, Replayer
 from calipers.protocols.expected import (
     MIN_MASS,
     TOP_DIGIT,
@@ -26,6 +24,7 @@ from calipers.render import render
 from calipers.testing import HesitantJudge, Noise, SimulatedJudge
 from calipers.types import Ask, Completion, Logprobs
 from groups import FOUR, QUALITY, group_of
+from replaying import replayed
 from servers.faulty_server import Answer, FaultyServer, error, said
 
 VIEW = render(group_of(FOUR))
@@ -189,10 +188,7 @@ async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_pat
         async with Judge(backend, ledger=path, question={"expected": True}, protocol="pointwise") as judge:
             lines.append(json.dumps((await judge.score_group(group_of(FOUR))).to_dict()))
         assert backend.calls == calls
-    store = Replayer(Ledger(path, create=False))
-    assert store.recorded.settings["expected"] is True
-    again = Judge.replaying(Settings.of(store.recorded.settings), store)
-    lines += [json.dumps(result.to_dict()) async for result in again.score_groups(store.groups())]
+    lines += [json.dumps(result.to_dict()) for result in await replayed(path)]
     assert len(set(lines)) == 1
     assert "standard deviation" in lines[0]
 
