@@ -13,7 +13,7 @@ from calipers.judging.toolbox import MOST_RESULT, Toolbox
 from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.types import Ask, ToolCall
-from calipers.types.tool_calls import TOOL_NAMES
+from calipers.types.answers import TOOL_NAMES
 
 
 class Box(Toolbox):
