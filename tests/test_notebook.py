@@ -34,8 +34,6 @@ def test_every_cell_runs_and_shows_what_its_text_promises(tmp_path: Path, monkey
     client.execute()
     shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     text = "".join(output.get("text", "") for output in shown)
-    tables = [output["data"]["text/html"] for output in shown if "text/html" in output.get("data", {})]
-    assert len(tables) == 2
     assert "Judge('embedded', orders=2)" in text
     assert "chosen: careful" in text
     assert "[0." in text

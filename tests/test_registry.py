@@ -97,7 +97,7 @@ def test_a_name_of_ours_is_not_taken_and_the_package_that_tried_is_named(caplog:
 
 
 @pytest.mark.usefixtures("other_package")
-def test_a_broken_package_is_named_when_it_is_asked_for_and_not_before(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_package_is_named_when_it_is_asked_for_and_not_before() -> None:
     assert "broken" in REWARDS.names()
     assert REWARDS.find("cubed")
     complaint = (
@@ -106,9 +106,6 @@ def test_a_broken_package_is_named_when_it_is_asked_for_and_not_before(caplog: p
     )
     with pytest.raises(ConfigError, match=complaint):
         calipers.Judge("embedded", reward="broken")
-    caplog.clear()
-    assert list(REWARDS.others()) == ["cubed"]
-    assert complaint in caplog.text
     with pytest.raises(
         ConfigError, match=r"the protocol 'loose' is .*; its entry point must name a calipers\.registry\.Method"
     ):

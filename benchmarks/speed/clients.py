@@ -22,7 +22,7 @@ from benchmarks.speed.real_text import groups_of_text
 from calipers.backends.negotiation import Terms
 from calipers.backends.providers.openai_compatible import chat_body
 from calipers.inputs import as_group
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.types import Ask, TrajectoryGroup
 

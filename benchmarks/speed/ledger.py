@@ -24,7 +24,7 @@ from calipers.config.settings import Settings
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Recorder, Run, WritableLedger, open_ledger
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.types import Ask, Completion, GroupResult, JudgeRequest, Trajectory, TrajectoryGroup
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.environment import recorded_data
 from calipers.inputs import read_groups
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.types import Ask, TrajectoryGroup
 

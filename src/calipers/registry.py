@@ -58,16 +58,6 @@ class Registry:
         """Return every name, of calipers and of other packages, in alphabetical order."""
         return sorted([*self.ours, *self._entries()])
 
-    def others(self) -> dict[str, Any]:
-        """Return the objects of other packages by name. A package that cannot be loaded is logged and skipped."""
-        found = {}
-        for name in sorted(self._entries()):
-            try:
-                found[name] = self.find(name)
-            except ConfigError as error:
-                _log.warning("%s", error)
-        return found
-
     def __contains__(self, name: str) -> bool:
         return name in self.ours or name in self._entries()
 
@@ -164,17 +154,17 @@ PROTOCOLS: Final = Registry(
     "calipers.protocols",
     {
         "listwise": Method(
-            "calipers.protocols.listwise:Listwise", expected="calipers.protocols.expected:ExpectedListwise"
+            "calipers.protocols.scores:Listwise", expected="calipers.protocols.expected:ExpectedListwise"
         ),
         "pairwise": Method(
-            "calipers.protocols.pairwise:Pairwise",
-            "calipers.planners.pairs:Pairs",
+            "calipers.protocols.scores:Pairwise",
+            "calipers.planners.first_asks:Pairs",
             "calipers.aggregators.bradley_terry:BradleyTerry",
             "calipers.rewards.win_rate:WinRate",
             expected="calipers.protocols.expected:ExpectedPairwise",
         ),
         "pointwise": Method(
-            "calipers.protocols.pointwise:Pointwise",
+            "calipers.protocols.scores:Pointwise",
             "calipers.planners.first_asks:Rounds",
             expected="calipers.protocols.expected:ExpectedPointwise",
         ),

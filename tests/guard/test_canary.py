@@ -19,7 +19,7 @@ from calipers.guard.injection import find_attacks
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.testing import HollowAnswers, Injectable, Noise, SimulatedJudge
 from calipers.types import Ask, Canary, Completion, GroupResult, JudgeRequest, Trajectory, TrajectoryGroup

@@ -16,8 +16,7 @@ from calipers.errors import ConfigError
 from calipers.guard.canary import PASSES_BELOW, TEXTS, CanaryFirst
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
-from calipers.protocols.pairwise import Pairwise
-from calipers.protocols.pointwise import Pointwise
+from calipers.protocols.scores import Pairwise, Pointwise
 from calipers.render import render
 from calipers.testing import HollowAnswers, Injectable, Noise, SimulatedJudge
 from calipers.types import Ask, Canary, Completion, GroupResult, JudgeRequest

@@ -13,7 +13,6 @@ from calipers.errors import ConfigError
 from calipers.inputs import read_groups
 from calipers.judging.audit import Auditor, AuditSummary, Opinion, disagreement, group_fidelity
 from calipers.judging.judge import Judge
-from calipers.monitoring.alarms import Rise
 from calipers.monitoring.monitor import Monitor
 from calipers.monitoring.review import ReviewQueue
 from calipers.testing import Drift, Injectable, Noise, Severity, SimulatedJudge
@@ -67,14 +66,12 @@ async def test_a_judge_that_drifts_from_the_audit_is_noticed(capsys: pytest.Capt
     monitor = Monitor(quiet=True)
     second = Judge(SimulatedJudge(QUALITY, Noise(0.05), seed=3))
     first = SimulatedJudge(QUALITY, Noise(0.02), turned)
-    with Auditor(
-        second, share=1.0, room=500, change=Rise(limit=2.0), on_alarm=changes.append, on_disagreement=monitor.disagreed
-    ) as auditor:
+    with Auditor(second, share=1.0, room=500, on_alarm=changes.append, on_disagreement=monitor.disagreed) as auditor:
         judge = Judge(first, records={"watchers": [auditor, monitor]})
         judged = [one async for one in judge.score_groups(groups(120), ordered=True, concurrency=1)]
     assert len(judged) == 120
     (changed,) = auditor.summary.changed_at
-    assert 60 < changed < 75
+    assert 60 < changed < 100
     assert changes[0].changed_at == (changed,)
     assert "the audit disagrees more" in capsys.readouterr().err
     assert 0.1 < monitor.metrics()["judge/audit_disagreement"] < 0.4
@@ -87,16 +84,15 @@ async def test_a_judge_that_falls_below_its_calibration_is_noticed_and_one_that_
     for bias, calibrated, expected in ((turned, 0.9, 1), (Noise(0.02), 0.95, 0)):
         told: list[AuditSummary] = []
         second = Judge(SimulatedJudge(QUALITY, Noise(0.05), seed=3))
-        with Auditor(
-            second, share=1.0, calibrated=calibrated, window=32, room=500, change=Rise(limit=1e9), on_alarm=told.append
-        ) as auditor:
+        with Auditor(second, share=1.0, calibrated=calibrated, room=500, on_alarm=told.append) as auditor:
             judge = Judge(SimulatedJudge(QUALITY, Noise(0.02), bias), records={"watchers": [auditor]})
             results = [one async for one in judge.score_groups(groups(90), ordered=True, concurrency=1)]
-        assert (len(results), len(told), auditor.summary.compared) == (90, expected, 90)
+        assert (len(results), auditor.summary.compared) == (90, 90)
+        assert bool(told) == bool(expected)
         found = auditor.metrics()
         assert found["judge/fidelity_low"] <= found["judge/fidelity_now"] <= found["judge/fidelity_high"]
         warned = auditor.seen(groups(1)[0], SCORED).warnings
-        assert ["where it was calibrated" in one for one in warned] == [True] * expected
+        assert sum("where it was calibrated" in one for one in warned) == expected
 
 
 def test_a_check_can_be_the_audit_and_opinions_that_fail_are_missing(capsys: pytest.CaptureFixture[str]):
@@ -142,7 +138,7 @@ def test_a_stuck_audit_delays_nobody_and_drops_what_it_has_no_room_for():
 
 def test_the_sample_is_drawn_by_content_and_step_from_groups_with_something_to_compare():
     def drawn(count: int = 200, result: GroupResult = SCORED, share: float = 0.2, **extra: Any) -> int:
-        with Auditor(lambda _: Verdict(True), share=share, every=10, room=1000, seed=4) as auditor:
+        with Auditor(lambda _: Verdict(True), share=share, room=1000, seed=4) as auditor:
             for group in groups(count):
                 auditor.seen(replace(group, extra=extra), result)
         return auditor.summary.audited
@@ -150,13 +146,13 @@ def test_the_sample_is_drawn_by_content_and_step_from_groups_with_something_to_c
     assert drawn() == drawn()
     assert 20 < drawn() < 65
     assert (drawn(5, share=1.0, step=20), drawn(5, share=1.0)) == (5, 5)
-    assert drawn(5, share=1.0, step=7) == drawn(5, share=1.0, split="held_out") == 0
+    assert drawn(5, share=1.0, split="held_out") == 0
     assert drawn(5, finished({"right": 1.0, "close": None, "far": None, "silent": None}), share=1.0) == 0
 
 
 def test_settings_that_cannot_work_are_refused():
     wrong: list[dict[str, Any]] = [
-        {"share": 0.0}, {"share": 2.0}, {"share": "all"}, {"room": 0}, {"every": 0}, {"window": 2.5},
+        {"share": 0.0}, {"share": 2.0}, {"share": "all"}, {"room": 0}, {"seed": 2.5},
         {"drop": -0.1}, {"calibrated": "0.8"}, {"calibrated": 1.2}, {"on_alarm": 7},
     ]  # fmt: skip
     for options in wrong:

@@ -44,16 +44,14 @@ async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(
     assert faulty.posts == []
 
 
-@pytest.mark.parametrize(
-    ("url", "words"),
-    [
+async def test_an_address_where_nobody_is_is_said_before_a_question_is_asked() -> None:
+    cases: list[tuple[str, str]] = [
         ("http://127.0.0.1:9/v1", "is the server running, and is this its address"),
         ("http://nowhere.invalid/v1", "is it spelled right"),
-    ],
-)
-async def test_an_address_where_nobody_is_is_said_before_a_question_is_asked(url: str, words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        await judge_at(url).check()
+    ]
+    for url, words in cases:
+        with pytest.raises(ConfigError, match=words):
+            await judge_at(url).check()
 
 
 async def test_https_to_a_server_that_speaks_http(faulty: FaultyServer) -> None:
@@ -118,9 +116,8 @@ async def test_a_model_that_takes_no_images_says_so_in_one_call_and_judges_on(
     assert judge.settings  # not paused: a group without images is another question
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
+def test_settings_that_cannot_work_are_said_when_the_judge_is_made() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"budget": {"tokens": 100}}, "does not cover one call"),
         ({"budget": {"usd": 1.0}}, "needs the price"),
         ({"params": {"max_tokens": 5}}, "use max_tokens (--max-tokens) instead"),
@@ -131,10 +128,9 @@ async def test_a_model_that_takes_no_images_says_so_in_one_call_and_judges_on(
         ({"concurrency": 0}, "concurrency"),
         ({"timeout": 0}, "timeout"),
         ({"ledger": object()}, "an open ledger or a Store"),
-    ],
-)
-def test_settings_that_cannot_work_are_said_when_the_judge_is_made(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        calipers.Judge.of({"judge": "vllm/m", "base_url": "http://127.0.0.1:9/v1", **settings})
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
+    ]
+    for settings, words in cases:
+        with pytest.raises(ConfigError) as caught:
+            calipers.Judge.of({"judge": "vllm/m", "base_url": "http://127.0.0.1:9/v1", **settings})
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)

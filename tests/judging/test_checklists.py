@@ -9,13 +9,12 @@ import pytest
 
 import calipers
 from calipers.config.grouped_options import PanelMode
-from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError, PermanentError, UngradedError
 from calipers.inputs import as_group
-from calipers.ledger import Ledger, Replayer
 from calipers.rubric import as_rubric
 from calipers.types import JudgeRequest, Trajectory, TrajectoryGroup
 from grading import Grader, Spoil, answers
+from replaying import replayed
 
 RUBRIC = as_rubric([
     {"id": "rest", "text": "Suggests rest.", "points": 5},
@@ -45,25 +44,18 @@ def scores(result: calipers.GroupResult) -> list[float | None]:
     return [one.score for one in result.trajectories]
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_an_honest_judge_gives_the_formulas_figures_in_every_mode(mode: str) -> None:
-    result = await result_of(mode=mode, chunk=2)
-    assert result.status == "scored"
-    assert scores(result) == pytest.approx(SCORES)
-    assert result.rewards == pytest.approx([1.0, 1.375 / 1.75, 0.0])
-    assert result.trajectories[1].to_dict()["criteria"]["rest"] == {"met": True, "reason": "b rest"}
-    assert (
-        result.trajectories[2].explanation == "rest: not met (c rest)\nfluids: not met (c fluids)\ndrugs: met (c drugs)"
-    )
-
-
-async def test_a_lone_trajectory_and_identical_ones_are_graded() -> None:
-    lone = answers({"b": "Rest."})
-    assert scores(await result_of(group=lone)) == pytest.approx([5 / 8])
-    twins = answers({"a": "Rest.", "b": "Rest."})
-    result = await judge(Grader(lambda _, criterion: criterion == "rest")).score_group(twins)
-    assert scores(result) == pytest.approx([5 / 8, 5 / 8])
-    assert result.judge_calls == 1
+async def test_an_honest_judge_gives_the_formulas_figures_in_every_mode() -> None:
+    cases: list[str] = [*MODES]
+    for mode in cases:
+        result = await result_of(mode=mode, chunk=2)
+        assert result.status == "scored"
+        assert scores(result) == pytest.approx(SCORES)
+        assert result.rewards == pytest.approx([1.0, 1.375 / 1.75, 0.0])
+        assert result.trajectories[1].to_dict()["criteria"]["rest"] == {"met": True, "reason": "b rest"}
+        assert (
+            result.trajectories[2].explanation
+            == "rest: not met (c rest)\nfluids: not met (c fluids)\ndrugs: met (c drugs)"
+        )
 
 
 async def test_holistic_ratings_are_scores() -> None:
@@ -145,24 +137,12 @@ async def test_a_rollout_without_messages_or_kept_from_the_judge_is_no_gap_to_ra
     assert [one.status for one in result.trajectories] == ["scored", "abstained", "scored", "failed"]
 
 
-async def test_a_call_that_fails_fails_its_trajectory_with_the_reason() -> None:
-    def dead(_: dict[str, Any], request: JudgeRequest, __: int) -> Exception | None:
-        about = "rest" in request.ask.criteria and "antibiotics" in _shown(request)
-        return PermanentError("server", "no answer from it") if about else None
-
-    result = await result_of(dead, mode="per_criterion")
-    c = result.trajectories[2]
-    assert (c.status, c.reason) == ("failed", "no answer from it")
-    assert c.to_dict()["criteria"]["rest"] == {"met": None, "reason": "no answer from it"}
-    assert c.to_dict()["criteria"]["drugs"]["met"] is True
-    assert result.rewards[:2] == pytest.approx([1.0, 1.375 / 1.75])
-
-
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_judge_that_talks_nonsense_gives_no_rewards(mode: str) -> None:
-    result = await result_of(lambda *_: "I like all of them!", mode=mode)
-    assert result.rewards == [None] * 3
-    assert {one.status for one in result.trajectories} == {"abstained"}
+async def test_a_judge_that_talks_nonsense_gives_no_rewards() -> None:
+    cases: list[str] = [*MODES]
+    for mode in cases:
+        result = await result_of(lambda *_: "I like all of them!", mode=mode)
+        assert result.rewards == [None] * 3
+        assert {one.status for one in result.trajectories} == {"abstained"}
 
 
 async def test_a_replay_is_the_same_byte_for_byte(tmp_path: Path) -> None:
@@ -171,12 +151,7 @@ async def test_a_replay_is_the_same_byte_for_byte(tmp_path: Path) -> None:
     grader = Grader(lambda name, criterion: (name == "b") == (criterion == "c1"), without("rest", "drink"))
     async with judge(grader, ledger=file, on_missing="partial", coverage=0.3, evidence=True) as recording:
         recorded = [result.to_dict() async for result in recording.score_groups([GROUP, with_groups], ordered=True)]
-    ledger = Ledger(file, create=False)
-    store = Replayer(ledger)
-    again = calipers.Judge.replaying(Settings.of(store.recorded.settings), store)
-    replayed = [result.to_dict() async for result in again.score_groups(store.groups(), ordered=True)]
-    ledger.close()
-    assert json.dumps(replayed) == json.dumps(recorded)
+    assert json.dumps([result.to_dict() for result in await replayed(file)]) == json.dumps(recorded)
 
 
 class Named(Grader):
@@ -187,16 +162,17 @@ class Named(Grader):
         self.model = model
 
 
-@pytest.mark.parametrize("panel", ["all", "cycle", "fallback"])
-async def test_a_panel_grades_when_one_of_its_judges_is_dead(panel: PanelMode) -> None:
-    dead = Named("dead", TRUTH, lambda *_: PermanentError("server", "gone"))
-    both = [dead, Named("alive", TRUTH)]
-    for mode in ("all", "per_criterion"):
-        one = calipers.Judge(
-            both, protocol="checklist", rubric=RUBRIC, panel=panel, question={"grading": {"mode": mode}}
-        )
-        result = await one.score_group(GROUP)
-        assert scores(result) == pytest.approx(SCORES)
+async def test_a_panel_grades_when_one_of_its_judges_is_dead() -> None:
+    cases: list[PanelMode] = ["all", "cycle", "fallback"]
+    for panel in cases:
+        dead = Named("dead", TRUTH, lambda *_: PermanentError("server", "gone"))
+        both = [dead, Named("alive", TRUTH)]
+        for mode in ("all", "per_criterion"):
+            one = calipers.Judge(
+                both, protocol="checklist", rubric=RUBRIC, panel=panel, question={"grading": {"mode": mode}}
+            )
+            result = await one.score_group(GROUP)
+            assert scores(result) == pytest.approx(SCORES)
 
 
 async def test_a_panels_verdicts_are_averaged_and_all_told() -> None:
@@ -276,20 +252,21 @@ async def test_policy_reasoning_is_not_judged_and_an_unclosed_thought_is_no_answ
     assert "Rest!" in shown
 
 
-@pytest.mark.parametrize(("settings", "complaint"), [
-    ({"rubric": "Be kind."}, "rubric= is text"),
-    ({"rubric": {"criteria": []}}, "no criteria"),
-    ({"rubric": 3}, "rubric=3: it must be text, a Rubric"),
-    ({"grading": {"mode": "some"}}, "mode='some'"),
-    ({"grading": {"normaliser": "rar_explicit"}}, "no negative points"),
-    ({"orders": 2}, "only relative grading"),
-    ({"parse": len}, "reads verdicts"),
-    ({"resolve": True}, "ask more often with samples="),
-    ({"protocol": "listwise", "grading": {}}, "grading= needs"),
-])  # fmt: skip
-def test_settings_that_cannot_work_are_refused_before_any_call(settings: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
-        calipers.Judge.of({"judge": Grader(TRUTH), "protocol": "checklist", "rubric": RUBRIC, **settings})
+def test_settings_that_cannot_work_are_refused_before_any_call() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"rubric": "Be kind."}, "rubric= is text"),
+        ({"rubric": {"criteria": []}}, "no criteria"),
+        ({"rubric": 3}, "rubric=3: it must be text, a Rubric"),
+        ({"grading": {"mode": "some"}}, "mode='some'"),
+        ({"grading": {"normaliser": "rar_explicit"}}, "no negative points"),
+        ({"orders": 2}, "only relative grading"),
+        ({"parse": len}, "reads verdicts"),
+        ({"resolve": True}, "ask more often with samples="),
+        ({"protocol": "listwise", "grading": {}}, "grading= needs"),
+    ]
+    for settings, complaint in cases:
+        with pytest.raises(ConfigError, match=complaint):
+            calipers.Judge.of({"judge": Grader(TRUTH), "protocol": "checklist", "rubric": RUBRIC, **settings})
 
 
 async def test_a_rubric_may_be_the_path_of_its_file(tmp_path: Path) -> None:
@@ -298,13 +275,6 @@ async def test_a_rubric_may_be_the_path_of_its_file(tmp_path: Path) -> None:
     assert scores(await result_of(rubric=file)) == pytest.approx(SCORES)
     with pytest.raises(InputError, match="no such file"):
         await result_of(rubric=tmp_path / "none.toml")
-
-
-async def test_rewards_may_be_ranks_of_rubric_scores() -> None:
-    ranked = calipers.Judge(Grader(TRUTH), protocol="checklist", rubric=RUBRIC, reward="rank")
-    result = await ranked.score_group(GROUP)
-    assert scores(result) == pytest.approx(SCORES)
-    assert result.rewards == [1.0, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("mode", [*MODES, "holistic"])

@@ -165,13 +165,6 @@ async def test_who_fails_a_gate_gets_the_floor_and_is_not_paid_for() -> None:
     assert result.judge_calls == 1
 
 
-async def test_nobody_left_costs_nothing() -> None:
-    judge = Counting(SCORES)
-    result = await Hybrid(Judge(judge), gates=[contains("z")]).score_group(group_of(ANSWERS))
-    assert (result.rewards, result.judge_calls, judge.asked) == ([0.0] * 4, 0, [])
-    assert result.status == "scored"
-
-
 async def test_the_judge_is_asked_only_where_something_is_soft_and_about_that() -> None:
     judge = Counting(SCORES)
 
@@ -236,12 +229,6 @@ async def test_verifiers_see_the_shared_context() -> None:
 
     await Hybrid(Judge(Scripted(SCORES)), gates=[look, has_answer]).score_group(group_of(ANSWERS, question="Why?"))
     assert seen == ["Why?"] * 4
-
-
-def test_what_a_hybrid_shows_of_itself() -> None:
-    assert repr(Hybrid("embedded", checks=RULES)) == "Hybrid(Judge('embedded'), checks=2, gates=0, combine='product')"
-    by_group = Hybrid("embedded", checks=lambda group: Constraints(), gates=RULES, combine="min")  # noqa: ARG005
-    assert repr(by_group) == "Hybrid(Judge('embedded'), checks=by group, gates=2, combine='min')"
 
 
 async def test_many_groups_stream_in_order() -> None:

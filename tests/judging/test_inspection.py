@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
 from calipers.inputs.groups import as_group
 from calipers.judging.judge import Judge
-from calipers.ledger import Replayer, open_ledger
+from calipers.ledger import open_ledger
+from replaying import replayed
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 TESTS = "def test_adds():\n    assert add(2, 2) == 4\n"
@@ -117,7 +117,7 @@ async def test_anthropics_api_gets_tools_and_results_in_its_own_form():
     (tool,) = first["tools"]
     assert (tool["name"], tool["description"]) == ("list_files", "List the files of all attempts, with their sizes.")
     schema = tool["input_schema"]
-    assert (schema["type"], set(schema["properties"])) == ("object", {"attempt", "first_file", "files"})
+    assert (schema["type"], set(schema["properties"])) == ("object", {"attempt"})
     assert schema["required"] == []
     _, asked, told = second["messages"]
     assert [block["type"] for block in asked["content"]] == ["text", "tool_use", "tool_use"]
@@ -142,10 +142,7 @@ async def test_every_turn_is_in_the_ledger_and_a_replay_gives_the_same_bytes(tmp
     ledger = open_ledger(path)
     rows = ledger.rows("SELECT number, cause, outcome, reason FROM asks WHERE run = 1 ORDER BY number")
     assert rows == [(0, "first", "strict", "called diff"), (10_000_000, "tools", "strict", None)]
-    store = Replayer(ledger, 1)
-    replayed = Judge.replaying(Settings.of(store.recorded.settings), store)
-    results = [one async for one in replayed.score_groups(list(store.groups()), concurrency=1)]
-    assert [one.to_dict() for one in results] == [result.to_dict()]
+    assert [one.to_dict() for one in await replayed(path, 1)] == [result.to_dict()]
 
 
 async def test_a_judge_that_never_stops_calling_fails_with_a_reason_and_replays_so(tmp_path: Path):
@@ -160,10 +157,7 @@ async def test_a_judge_that_never_stops_calling_fails_with_a_reason_and_replays_
     assert "called tools in 9 answers and gave no verdict" in str(result.trajectories[0].reason)
     assert (result.judge_calls, len(server.posts)) == (9, 9)
     assert "There are no more turns with tools" in server.posts[-1]["messages"][-1]["content"]
-    store = Replayer(open_ledger(path))
-    replayed = Judge.replaying(Settings.of(store.recorded.settings), store)
-    results = [one async for one in replayed.score_groups(list(store.groups()), concurrency=1)]
-    assert [one.to_dict() for one in results] == [result.to_dict()]
+    assert [one.to_dict() for one in await replayed(path)] == [result.to_dict()]
 
 
 async def test_a_failure_in_a_later_turn_is_a_failed_question_and_its_cost_is_counted():
@@ -172,14 +166,6 @@ async def test_a_failure_in_a_later_turn_is_a_failed_question_and_its_cost_is_co
         result = await judge_with(server).score_group(GROUP)
     assert {one.status for one in result.trajectories} == {"failed"}
     assert (result.judge_calls, result.usage.input_tokens) == (1, 10)
-
-
-async def test_a_budget_holds_for_turns():
-    with FaultyServer() as server:
-        server.script(called(("list_files", {})))
-        result = await judge_with(server, budget={"calls": 2}).score_group(GROUP)
-    assert len(server.posts) == 2
-    assert "budget" in str(result.trajectories[0].reason)
 
 
 async def test_tools_return_no_more_bytes_than_they_may():
@@ -234,24 +220,23 @@ async def test_a_stream_that_calls_tools_is_read_as_a_call():
     assert "tests/test_add.py" in server.posts[-1]["messages"][-1]["content"]
 
 
-@pytest.mark.parametrize(
-    ("options", "finding"),
-    [
+def test_what_cannot_work_is_refused_before_a_token_is_spent():
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"judge": "embedded", "tools": "all"}, "embedded does not"),
         ({"judge": "vllm/a", "tools": ["read_file", "delete"]}, "'delete' is no tool"),
         ({"judge": "vllm/a", "tools": ["search", "search"]}, "name each tool once"),
         ({"judge": "vllm/a", "tools": "search", "question": {"expected": True}}, "leave one out"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_a_token_is_spent(options: dict[str, Any], finding: str):
-    with pytest.raises(ConfigError, match=re.escape(finding)):
-        Judge(**options)
+    ]
+    for options, finding in cases:
+        with pytest.raises(ConfigError, match=re.escape(finding)):
+            Judge(**options)
 
 
-@pytest.mark.parametrize("wrong", [["a.py"], {"a.py": 3}, {"a.py": {"text": "x"}}])
-def test_artifacts_that_are_no_texts_are_named(wrong: object):
-    with pytest.raises(InputError, match="trajectory 'a': 'artifacts'"):
-        as_group({"trajectories": [{"id": "a", "messages": [], "artifacts": wrong}]})
+def test_artifacts_that_are_no_texts_are_named():
+    cases: list[object] = [["a.py"], {"a.py": 3}, {"a.py": {"text": "x"}}]
+    for wrong in cases:
+        with pytest.raises(InputError, match="trajectory 'a': 'artifacts'"):
+            as_group({"trajectories": [{"id": "a", "messages": [], "artifacts": wrong}]})
 
 
 def test_artifacts_survive_a_round_trip_and_are_not_copied_to_results():

@@ -13,15 +13,15 @@ import pytest
 
 import calipers
 from calipers.backends.limits.pool import Pool
-from calipers.config.settings import Settings
-from calipers.errors import ConfigError, PermanentError
+from calipers.errors import PermanentError
 from calipers.judging.judge import Judge
-from calipers.ledger import Ledger, Replayer
+from calipers.ledger import Ledger
 from calipers.render import text_bytes_and_images
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest, Trajectory, TrajectoryGroup, Usage
 from decoded import decode
-from groups import FOUR, QUALITY, group_of
+from groups import FOUR, group_of
+from replaying import replayed
 from servers.faulty_server import Answer, FaultyServer, error, said
 
 TRUTH = {"a": 0.9, "b": 0.6, "c": 0.2}
@@ -112,20 +112,6 @@ async def test_in_every_order_and_every_pair_a_candidate_is_shown_alike() -> Non
         assert len(gaps(result)) == 3
 
 
-async def test_a_group_that_cannot_fit_abstains_with_the_sizes_and_without_a_call() -> None:
-    judge = Narrow()
-    group = group_of({"a": "one two three " * 2000, "b": "four five six " * 2000})
-    result = await Judge(judge, calls={"context_window": 4096}).score_group(group)
-    assert result.status == "abstained"
-    assert judge.asked == []
-    assert "4096" in str(result.trajectories[0].reason)
-
-
-def test_a_window_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match="context_window"):
-        Judge(Narrow(), calls={"context_window": 0})
-
-
 # --- a window that the server tells ---
 
 
@@ -160,9 +146,7 @@ async def test_what_a_run_learned_serves_the_next_one_and_each_replays_byte_for_
     assert {result.status for run in results for result in run} == {"scored"}
     ledger = Ledger(path)
     for number in (1, 2):
-        store = Replayer(ledger, number)
-        replaying = Judge.replaying(Settings.of(store.recorded.settings), store)
-        again = [result async for result in replaying.score_groups(store.groups(), ordered=True)]
+        again = await replayed(path, number)
         assert [json.dumps(one.to_dict()) for one in again] == [
             json.dumps(one.to_dict()) for one in results[number - 1]
         ]
@@ -170,15 +154,6 @@ async def test_what_a_run_learned_serves_the_next_one_and_each_replays_byte_for_
     assert learned["window"]["tokens"] == 4096
     assert learned["window"]["bytes_per_token"] <= 2.5
     ledger.close()
-
-
-async def test_what_a_refusal_told_holds_for_the_groups_that_begin_after_it() -> None:
-    judge = Narrow()
-    asking = Judge(judge)
-    results = [await asking.score_group(long_group(group_id=f"g{number}")) for number in range(3)]
-    assert len(judge.asked) == 4  # the first whole and shortened, the others shortened at once
-    assert {result.status for result in results} == {"scored"}
-    assert [len(gaps(result)) for result in results] == [3, 3, 3]
 
 
 async def test_a_run_begun_again_shows_the_same_groups_the_same_and_pays_for_none(tmp_path: Path) -> None:
@@ -215,15 +190,7 @@ async def test_of_several_servers_the_smallest_window_told_holds(tmp_path: Path)
 
 REFUSALS = [
     error(400, "request exceeds the context", type="exceed_context_size_error", n_prompt_tokens=18016, n_ctx=4096),
-    error(400, "This model's maximum context length is 4096 tokens. However, your messages resulted in 18016 tokens."),
-    error(
-        400,
-        "This model's maximum context length is 4096 tokens. However, you requested 26208 tokens (18016 in the "
-        "messages, 8192 in the completion). Please reduce the length of the messages or completion.",
-    ),
     error(400, "prompt is too long: 18016 tokens > 4096 maximum"),
-    error(400, "The input token count (18016) exceeds the maximum number of tokens allowed (4096)."),
-    error(400, "This model's maximum context length is 4096 tokens and your request has 18016 input tokens."),
     error(400, "This model's maximum context length is 4096 tokens. Please reduce the length of the messages."),
 ]
 
@@ -249,11 +216,6 @@ async def test_a_real_server_scores_a_group_over_its_window_after_shortening(lla
     assert result.status == "scored"
     assert len(gaps(result)) == 3
     assert all("1 text" in line for line in gaps(result))
-
-
-async def test_short_groups_of_the_same_judge_are_not_touched() -> None:
-    result = await Judge(SimulatedJudge(QUALITY), calls={"context_window": 8192}).score_group(group_of(FOUR))
-    assert result.warnings == ()
 
 
 def test_on_the_command_line_a_flag_names_the_window_and_one_note_tells_of_all_groups(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 import itertools
 
-import pytest
-
 import calipers
 from calipers.judging.results import group_status
 from calipers.types import TrajectoryResult, TrajectoryStatus
@@ -20,9 +18,8 @@ def status_of(*statuses: TrajectoryStatus) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("statuses", "expected"),
-    [
+def test_a_groups_status_follows_from_its_trajectories_in_any_order() -> None:
+    cases: list[tuple[tuple[TrajectoryStatus, ...], str]] = [
         (("scored", "scored"), "scored"),
         (("abstained", "abstained"), "abstained"),
         (("failed", "failed"), "failed"),
@@ -31,13 +28,10 @@ def status_of(*statuses: TrajectoryStatus) -> str:
         (("scored", "abstained", "failed"), "partial"),
         (("abstained", "failed"), "abstained"),  # the judge worked: it had its say about one of them
         ((), "scored"),
-    ],
-)
-def test_a_groups_status_follows_from_its_trajectories_in_any_order(
-    statuses: tuple[TrajectoryStatus, ...], expected: str
-) -> None:
-    for order in itertools.permutations(statuses):
-        assert status_of(*order) == expected
+    ]
+    for statuses, expected in cases:
+        for order in itertools.permutations(statuses):
+            assert status_of(*order) == expected
 
 
 async def test_rollouts_of_different_prompts_in_one_group_are_warned_about() -> None:
@@ -49,23 +43,19 @@ async def test_rollouts_of_different_prompts_in_one_group_are_warned_about() -> 
         assert any("the prompts of '1' and '2' differ" in line for line in result.warnings) is is_warned
 
 
-@pytest.mark.parametrize(
-    ("prompts", "named"),
-    [
+async def test_prompts_differ_only_in_what_users_ask() -> None:
+    cases: list[tuple[tuple[list[tuple[str, object]], ...], tuple[str, str] | None]] = [
         (([("system", "It is 10:00:01"), ("user", "6*7?")], [("system", "It is 10:00:02"), ("user", "6*7?\n")]), None),
         (([("user", [{"type": "text", "text": "6*7?"}])], [("user", "6*7?")]), None),
         (([], [("user", "6*7?")], [("user", "5*5?")]), ("2", "3")),
-    ],
-)
-async def test_prompts_differ_only_in_what_users_ask(
-    prompts: tuple[list[tuple[str, object]], ...], named: tuple[str, str] | None
-) -> None:
-    rollouts = [
-        [{"role": role, "content": text} for role, text in (*prompt, ("assistant", f"{number}"))]
-        for number, prompt in enumerate(prompts)
     ]
-    result = await calipers.score_group(rollouts, judge="embedded")
-    about = [line for line in result.warnings if line.startswith("the prompts of")]
-    assert [line.partition(" differ")[0] for line in about] == (
-        [f"the prompts of {named[0]!r} and {named[1]!r}"] if named else []
-    )
+    for prompts, named in cases:
+        rollouts = [
+            [{"role": role, "content": text} for role, text in (*prompt, ("assistant", f"{number}"))]
+            for number, prompt in enumerate(prompts)
+        ]
+        result = await calipers.score_group(rollouts, judge="embedded")
+        about = [line for line in result.warnings if line.startswith("the prompts of")]
+        assert [line.partition(" differ")[0] for line in about] == (
+            [f"the prompts of {named[0]!r} and {named[1]!r}"] if named else []
+        )

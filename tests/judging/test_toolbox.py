@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.inputs.groups import as_group
 from calipers.judging.toolbox import MOST_RESULT, Toolbox
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.types import Ask, ToolCall
-from calipers.types.tool_calls import TOOL_NAMES
+from calipers.types.answers import TOOL_NAMES
 
 
 class Box(Toolbox):
@@ -75,9 +74,8 @@ def test_a_program_reads_files_and_nothing_else():
     assert "db" in run(box, "list_files")  # a program changes its own copy only
 
 
-@pytest.mark.parametrize(
-    ("call", "finding"),
-    [
+def test_what_cannot_be_answered_is_told_to_the_judge():
+    cases: list[tuple[ToolCall, str]] = [
         (ToolCall("rm", "{}"), "there is no tool 'rm'"),
         (ToolCall("read_file", "not JSON"), "not a JSON object"),
         (ToolCall("read_file", "[" * 5000), "not a JSON object"),
@@ -90,10 +88,9 @@ def test_a_program_reads_files_and_nothing_else():
         (ToolCall("diff", '{"attempt": "task", "path": "a", "other": "ZZ"}'), "there is no attempt 'ZZ'"),
         (ToolCall("diff", '{"attempt": "task", "path": "long"}'), "more than 2000 lines"),
         (ToolCall("python", json.dumps({"code": "x" * 30_000})), "more than 20000 characters"),
-    ],
-)
-def test_what_cannot_be_answered_is_told_to_the_judge(call: ToolCall, finding: str):
-    assert finding in toolbox({}, task={"a": "x", "long": "y\n" * 2001}).run(call)
+    ]
+    for call, finding in cases:
+        assert finding in toolbox({}, task={"a": "x", "long": "y\n" * 2001}).run(call)
 
 
 def test_hostile_artifacts_are_escaped_and_a_path_may_be_named_as_it_is_shown():
@@ -108,20 +105,12 @@ def test_hostile_artifacts_are_escaped_and_a_path_may_be_named_as_it_is_shown():
     assert "\n@zin candidate" not in text
 
 
-def test_thousands_of_files_are_listed_page_by_page():
-    files = {f"src/file_{number:04d}.py": "x\n" for number in range(3000)}
-    box = toolbox(files, {"only.py": "y"})
-    page = run(box, "list_files")
-    assert "cut" not in page
-    assert "only.py" in page
-    assert "... files 1 to 100 of 3000; list_files with attempt" in page
-    seen: list[str] = []
-    while len(seen) < 3000:
-        page = run(box, "list_files", attempt="A", first_file=len(seen) + 1)
-        seen += [line.strip().partition(" ")[0] for line in page.split("\n")[1:] if line.startswith("  ")]
-    assert seen == list(files)
-    assert "goes on" not in page
-    assert run(box, "list_files", attempt="A", first_file=9999).endswith("... only 3000 files")
+def test_of_thousands_of_files_the_first_of_each_attempt_are_listed():
+    box = toolbox({f"src/file_{number:04d}.py": "x\n" for number in range(3000)}, {"only.py": "y"})
+    listed = run(box, "list_files")
+    assert "only.py" in listed
+    assert "... only the first 100 of 3000 files are listed" in listed
+    assert len(run(box, "list_files", attempt="A").splitlines()) == 202
     assert run(box, "list_files", attempt="Z").startswith("error: there is no attempt 'Z'")
 
 
@@ -158,23 +147,20 @@ def test_a_long_line_and_a_long_result_are_cut_and_say_so():
     assert len(cut.encode()) <= MOST_RESULT
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "seen"),
-    [
+def test_a_character_that_is_no_line_feed_ends_no_line_and_unequal_files_are_not_equal():
+    cases: list[tuple[str, str, str]] = [
         ("# check add\nassert add(2, 2) == 4\n", "# check add\x0bassert add(2, 2) == 4\n", r"add\x0bassert"),
         ("# check\nassert x\n", "# check\u2028assert x\n", r"check\u2028assert"),
         ("a\nb\n", "a\r\nb\n", r"+a\r"),
         ("a\n", "a", "-"),
-    ],
-)
-def test_a_character_that_is_no_line_feed_ends_no_line_and_unequal_files_are_not_equal(
-    before: str, after: str, seen: str
-):
-    box = toolbox({"test.py": after}, task={"test.py": before})
-    said = run(box, "diff", attempt="A", path="test.py")
-    assert "equal" not in said
-    assert seen in said
-    assert (
-        len(run(box, "read_file", attempt="A", path="test.py").splitlines()) == 1 + after.rstrip("\n").count("\n") + 1
-    )
-    assert run(box, "diff", attempt="task", other="task", path="test.py") == "the files are equal"
+    ]
+    for before, after, seen in cases:
+        box = toolbox({"test.py": after}, task={"test.py": before})
+        said = run(box, "diff", attempt="A", path="test.py")
+        assert "equal" not in said
+        assert seen in said
+        assert (
+            len(run(box, "read_file", attempt="A", path="test.py").splitlines())
+            == 1 + after.rstrip("\n").count("\n") + 1
+        )
+        assert run(box, "diff", attempt="task", other="task", path="test.py") == "the files are equal"

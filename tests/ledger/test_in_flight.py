@@ -11,7 +11,7 @@ from calipers.errors import LedgerError, TransientError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Recorder, Run
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.testing import SimulatedJudge
 from calipers.types import Ask, Completion, JudgeRequest

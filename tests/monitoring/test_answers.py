@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from calipers.guard.canary import CanaryAmong
 from calipers.monitoring.answers import answer_for_metrics, candidate_shapes, markdown_marks
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.types import Ask, Completion, Rating, Reading, Usage
 from groups import group_of

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from calipers.backends import Provider
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.registry import Method
 from calipers.types import Completion, JudgeRequest, RenderedGroup, Scores, Trajectory, Verdict
 from calipers.verifiers import final_answer

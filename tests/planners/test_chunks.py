@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from calipers.aggregators.two_way import two_way
 from calipers.errors import ConfigError
-from calipers.planners.chunks import Chunks
+from calipers.planners.first_asks import Chunks
 from calipers.types import Judgment, Rating
 from planning import state_of
 

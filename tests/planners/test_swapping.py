@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from calipers.planners.pairs import Pairs
-from calipers.planners.swapping import Swapping
+from calipers.planners.first_asks import Pairs
+from calipers.planners.resolving import Swapping
 from calipers.types import Ask, Comparison, Failure, Reading
 from planning import state_of
 

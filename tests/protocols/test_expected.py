@@ -12,21 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calipers
-from calipers.config.settings import Settings
 from calipers.judging.judge import Judge
-from calipers.ledger import Ledger, Replayer
 from calipers.protocols.expected import (
     MIN_MASS,
     TOP_DIGIT,
     ExpectedListwise,
-    ExpectedPairwise,
     ExpectedPointwise,
     expectations_in_reply,
 )
 from calipers.render import render
 from calipers.testing import HesitantJudge, Noise, SimulatedJudge
-from calipers.types import Ask, Comparison, Completion, Logprobs, Rating
+from calipers.types import Ask, Completion, Logprobs
 from groups import FOUR, QUALITY, group_of
+from replaying import replayed
 from servers.faulty_server import Answer, FaultyServer, error, said
 
 VIEW = render(group_of(FOUR))
@@ -68,10 +66,6 @@ def test_the_question_asks_for_digits_and_for_their_probabilities_and_nothing_el
     assert user.endswith(f'Answer in JSON: {{"scores": {{"{request.keys[0]}": ..., "{request.keys[1]}": ...}}}}')
 
 
-def test_a_users_own_number_of_alternatives_stands() -> None:
-    assert ExpectedPointwise(params={"top_logprobs": 5}).frame(ONE, VIEW).params["top_logprobs"] == 5
-
-
 def test_the_score_is_the_mean_and_its_spread_goes_along() -> None:
     (rating,) = read(t7=0.5, t6=0.3, t8=0.2).judgments
     assert rating.value == pytest.approx((7 * 0.5 + 6 * 0.3 + 8 * 0.2) / TOP_DIGIT)
@@ -99,30 +93,33 @@ def test_without_probabilities_the_number_is_read_and_that_is_said() -> None:
     assert "returned no log-probabilities" in reading.warnings[0]
 
 
-@pytest.mark.parametrize(
-    "pieces",
-    [('"BC": ', "7", "}"), ('"BC":', " 7", "}"), ('"BC": ', '"7', '"}'), ('"BC"', ": 7", "}"), ('"BC', '":7', "}"),
-     ('"BC": ', "7}", "}"), ('"BC": ', "7,", ' "D": 1}'), ("BC = ", "7\n", "done")],
-)  # fmt: skip
-def test_a_token_may_span_the_marks_around_its_digit(pieces: tuple[str, str, str]) -> None:
-    before, token, after = pieces
-    told = ((len(before), ((token, math.log(0.75)), (token.replace("7", "3"), math.log(0.25)))),)
-    assert expectations_in_reply(before + token + after, told, {"BC": 7})["BC"].mean == pytest.approx(6)
+def test_a_token_may_span_the_marks_around_its_digit() -> None:
+    cases: list[tuple[str, str, str]] = [
+        ('"BC": ', "7", "}"),
+        ('"BC":', " 7", "}"),
+        ('"BC": ', '"7', '"}'),
+        ('"BC"', ": 7", "}"),
+        ('"BC', '":7', "}"),
+        ('"BC": ', "7}", "}"),
+        ('"BC": ', "7,", ' "D": 1}'),
+        ("BC = ", "7\n", "done"),
+    ]
+    for before, token, after in cases:
+        told = ((len(before), ((token, math.log(0.75)), (token.replace("7", "3"), math.log(0.25)))),)
+        assert expectations_in_reply(before + token + after, told, {"BC": 7})["BC"].mean == pytest.approx(6)
 
 
-@pytest.mark.parametrize(
-    ("text", "level"),
-    [
+def test_a_digit_that_cannot_be_told_for_sure_has_no_belief() -> None:
+    cases: list[tuple[str, float]] = [
         ('{"scores": {"BC": 70}}', 70),  # two digits are no level
         ('{"scores": {"BC": 7.5}}', 7.5),
         ('{"BC": 3} no: {"BC": 7}', 7),  # which of them the odds are of is not known
         ('{"scores": {"BC": 7}}', 6),  # read otherwise than written
         ('{"scores": [7]}', 7),
-    ],
-)
-def test_a_digit_that_cannot_be_told_for_sure_has_no_belief(text: str, level: float) -> None:
-    place = text.rindex("7")
-    assert expectations_in_reply(text, ((place, (("7", 0.0),)),), {"BC": level}) == {}
+    ]
+    for text, level in cases:
+        place = text.rindex("7")
+        assert expectations_in_reply(text, ((place, (("7", 0.0),)),), {"BC": level}) == {}
 
 
 def test_a_draft_in_the_judges_thoughts_is_none_of_the_answer() -> None:
@@ -150,18 +147,6 @@ def test_an_anchor_is_stated_as_a_digit_and_held_against_that_digit() -> None:
     assert request.ask.anchors == ((0, 6 / 9),)
 
 
-def test_what_is_off_the_digits_is_in_doubt_and_asked_again() -> None:
-    completion, request = answer("70")
-    reading = ExpectedPointwise().read(request, completion)
-    assert not reading.judgments
-    assert reading.complaint == "its scores were not on the scale"
-
-
-def test_a_refusal_is_no_score() -> None:
-    _, request = answer("7")
-    assert not ExpectedPointwise().read(request, Completion("no", "refused")).judgments
-
-
 async def test_a_listwise_answer_gives_every_candidate_its_own_mean() -> None:
     judge = calipers.Judge(HesitantJudge(QUALITY, doubt=0.05), question={"expected": True})
     result = await judge.score_group(group_of(FOUR))
@@ -170,15 +155,6 @@ async def test_a_listwise_answer_gives_every_candidate_its_own_mean() -> None:
         assert one.score == pytest.approx(QUALITY[one.id], abs=0.03)
         assert one.stderr == pytest.approx(0.05, abs=0.025)
         assert "standard deviation" in (one.explanation or "")
-
-
-async def test_a_pairs_margin_is_the_difference_of_means() -> None:
-    request = ExpectedPairwise().frame(Ask(0, (0, 1), (0, 1)), VIEW)
-    completion = await HesitantJudge(QUALITY, doubt=0.1).complete(request)
-    (comparison,) = ExpectedPairwise().read(request, completion).judgments
-    assert isinstance(comparison, Comparison)
-    first, second = (QUALITY[VIEW.ids[VIEW.candidates[item].members[0]]] for item in (0, 1))
-    assert comparison.margin == pytest.approx(first - second, abs=0.03)
 
 
 async def test_repeats_tell_the_error_where_there_are_any() -> None:
@@ -192,23 +168,16 @@ async def test_repeats_tell_the_error_where_there_are_any() -> None:
     assert all((member.stderr or 1) < 0.03 for member in several.trajectories)
 
 
-@pytest.mark.parametrize("protocol", ["listwise", "pointwise", "pairwise"])
-async def test_judges_that_tell_nothing_are_read_as_ever_with_a_warning(protocol: str) -> None:
-    result = await calipers.Judge(SimulatedJudge(QUALITY), protocol=protocol, question={"expected": True}).score_group(
-        group_of(FOUR)
-    )
-    assert result.status == "scored"
-    assert sum("returned no log-probabilities" in warning for warning in result.warnings) == 1
-    ranked = sorted(result.trajectories, key=lambda one: one.reward or 0)
-    assert [one.id for one in ranked][1:] == ["far", "close", "right"]
-
-
-async def test_the_embedded_judge_keeps_to_the_digits_scale() -> None:
-    plain, expected = [
-        await calipers.Judge("embedded", question={"expected": flag}).score_group(group_of(FOUR))
-        for flag in (False, True)
-    ]
-    assert plain.rewards == pytest.approx(expected.rewards)
+async def test_judges_that_tell_nothing_are_read_as_ever_with_a_warning() -> None:
+    cases: list[str] = ["listwise", "pointwise", "pairwise"]
+    for protocol in cases:
+        result = await calipers.Judge(
+            SimulatedJudge(QUALITY), protocol=protocol, question={"expected": True}
+        ).score_group(group_of(FOUR))
+        assert result.status == "scored"
+        assert sum("returned no log-probabilities" in warning for warning in result.warnings) == 1
+        ranked = sorted(result.trajectories, key=lambda one: one.reward or 0)
+        assert [one.id for one in ranked][1:] == ["far", "close", "right"]
 
 
 async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_path: Path) -> None:
@@ -219,42 +188,23 @@ async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_pat
         async with Judge(backend, ledger=path, question={"expected": True}, protocol="pointwise") as judge:
             lines.append(json.dumps((await judge.score_group(group_of(FOUR))).to_dict()))
         assert backend.calls == calls
-    store = Replayer(Ledger(path, create=False))
-    assert store.recorded.settings["expected"] is True
-    again = Judge.replaying(Settings.of(store.recorded.settings), store)
-    lines += [json.dumps(result.to_dict()) async for result in again.score_groups(store.groups())]
+    lines += [json.dumps(result.to_dict()) for result in await replayed(path)]
     assert len(set(lines)) == 1
     assert "standard deviation" in lines[0]
 
 
-async def test_means_and_plain_numbers_of_one_ledger_do_not_teach_each_other(tmp_path: Path) -> None:
-    groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
-
-    async def learned(*, expected: bool) -> bool:
-        backend = HesitantJudge(QUALITY, Noise(0.05), doubt=0.1, model="m")
-        async with Judge(backend, ledger=tmp_path / "l.db", question={"expected": expected}, orders=2) as judge:
-            async for _ in judge.score_groups(groups):
-                pass
-            return judge.settings.experience is not None
-
-    assert not await learned(expected=False)
-    assert not await learned(expected=True)
-
-
-@pytest.mark.parametrize(
-    ("options", "said_so"),
-    [
+def test_what_has_no_digits_to_read_is_refused_before_anything_is_asked() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         (
             {"protocol": "checklist", "rubric": ["Is right."]},
             "a protocol that asks for scores, not protocol='checklist'",
         ),
         ({"parse": lambda text, keys: {}}, "leave parse= out"),  # noqa: ARG005 - never called
         ({"expected": "yes"}, "it must be True or False"),
-    ],
-)
-def test_what_has_no_digits_to_read_is_refused_before_anything_is_asked(options: dict[str, Any], said_so: str) -> None:
-    with pytest.raises(calipers.ConfigError, match=said_so):
-        Judge.of({"judge": SimulatedJudge(QUALITY), "expected": True, **options})
+    ]
+    for options, said_so in cases:
+        with pytest.raises(calipers.ConfigError, match=said_so):
+            Judge.of({"judge": SimulatedJudge(QUALITY), "expected": True, **options})
 
 
 def test_anthropics_api_tells_none_which_is_said_at_once() -> None:
@@ -277,9 +227,3 @@ async def test_a_server_that_refuses_to_tell_them_is_still_a_judge(faulty: Fault
     assert len(faulty.posts) == 2
     assert "returned no log-probabilities" in result.warnings[0]
     assert {one.stderr for one in result.trajectories} == {None}
-
-
-def test_ratings_are_judged_by_means_even_where_a_mode_ties_them() -> None:
-    values = [read(t7=0.6, **{other: 0.4}).judgments[0] for other in ("t6", "t8")]
-    assert all(isinstance(one, Rating) for one in values)
-    assert values[0].value < 7 / TOP_DIGIT < values[1].value

@@ -1,5 +1,7 @@
 """What results and groups show of themselves: one short line, whatever is in them."""
 
+import pytest
+
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult, Usage
 
 
@@ -26,3 +28,11 @@ def test_a_group_shows_how_much_is_in_it_and_no_text():
     group = TrajectoryGroup("g", (one, one), ({"role": "user", "content": "secret"},), rubric="secret")
     assert repr(group) == "TrajectoryGroup('g', 1 message of context, 2 trajectories, with a rubric)"
     assert "secret" not in repr(one)
+
+
+def test_a_result_is_a_data_frame_in_which_a_missing_number_is_nan():
+    pytest.importorskip("pandas")
+    members = (TrajectoryResult("a", "scored", 0.8, 0.75, 0.034), TrajectoryResult("b", "failed", reason="timeout"))
+    frame = GroupResult("g1", "partial", members).to_pandas()
+    assert list(frame["status"]) == ["scored", "failed"]
+    assert list(frame["reward"].isna()) == [False, True]

@@ -72,17 +72,6 @@ class Calibration:
             shown.append(f"{one.judge} fidelity {known} on {counted(one.groups, 'group')}")
         return f"Calibration({'; '.join([*shown, counted(len(self.findings), 'finding')])})"
 
-    def _repr_html_(self) -> str:
-        """Return the judges' figures, the findings and the recommendation for a notebook."""
-        from calipers.types import markup  # noqa: PLC0415 - only notebooks need it
-
-        heads = [one for one in metrics.METRICS if one.head]
-        rows = [(one.judge, one.asked, *(one.values[head.name] for head in heads)) for one in self.judges]
-        lines = [one.text if one.judge is None else f"{one.judge} ({one.variant}): {one.text}" for one in self.findings]
-        top = markup.heading("Calibration", "agreement with gold, over all calls of a group")
-        table = markup.table(("judge", "asked", *(head.head for head in heads)), rows)
-        return top + table + markup.lines(lines) + markup.code(self.recommendation)
-
 
 def calibrate(
     groups: str | os.PathLike[str] | Iterable[object],

@@ -18,7 +18,7 @@ from calipers.interfaces import Watcher
 from calipers.registry import REWARDS
 from calipers.rubric import Grading
 from calipers.types import Completion, JudgeRequest, OnAttack, Reading
-from calipers.types.tool_calls import TOOL_NAMES
+from calipers.types.answers import TOOL_NAMES
 
 CriteriaMode: TypeAlias = Literal["off", "auto"]
 

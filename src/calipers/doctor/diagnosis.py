@@ -57,14 +57,6 @@ class Diagnosis:
         # JSON strings, numbers and lists of strings are valid TOML.
         return "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.settings.items())
 
-    def _repr_html_(self) -> str:
-        """Return the doctor's checks and settings for a notebook."""
-        from calipers.types import markup  # noqa: PLC0415 - only notebooks need it
-
-        checks = markup.table(("check", "", ""), [(one.name, one.standing, one.says) for one in self.checks])
-        settings = markup.code(self.toml()) if self.settings else ""
-        return markup.heading(self.judge, f"{self.verdict}: {self.reason}") + checks + settings
-
     def to_dict(self) -> dict[str, Any]:
         """Return the doctor's diagnosis as a JSON object, with checks by their name."""
         return {

@@ -21,12 +21,10 @@ from calipers.guard.canary import CanaryAmong, CanaryFirst
 from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform, Watcher
 from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import Strategies
-from calipers.planners.chunks import Chunks
-from calipers.planners.first_asks import FirstAsks
+from calipers.planners.first_asks import Chunks, FirstAsks
 from calipers.planners.follow_ups import FollowUps
 from calipers.planners.panel import Cycle, Everyone, Fallback
-from calipers.planners.resolving import Resolving
-from calipers.planners.swapping import Swapping
+from calipers.planners.resolving import Resolving, Swapping
 from calipers.protocols.question import Parse
 from calipers.rewards.reliable import Shrunk
 

@@ -31,15 +31,19 @@ from calipers.types.encoding import finite_number, measured_number
 Opinion: TypeAlias = Mapping[str, float | None]
 """The second opinion on each trajectory, by id; None if it is unknown."""
 
+_WINDOW: Final = 64
 LEAST_GROUPS: Final = 8
-"""The fewest compared groups from which on fidelity may raise an alarm."""
+"""Over how many compared groups fidelity is measured, and the fewest from which on it may raise an alarm."""
+
+
+_COUNTS: Final = ("audited", "compared", "dropped", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class AuditSummary:
     """The state of an audit. ``failed`` opinions are missing, and no number.
 
-    ``disagreement`` is the mean over the ``compared`` groups, and ``fidelity`` that of the last ``window`` of them,
+    ``disagreement`` is the mean over the ``compared`` groups, and ``fidelity`` that of the last 64 of them,
     with its 95 % bounds ``low`` and ``high``, each alone; None before the first. ``changed_at`` are the numbers of the
     compared groups at which a rise of disagreement was detected.
     """
@@ -60,12 +64,11 @@ class Auditor:
     """Asks ``second`` about a ``share`` (0-1) of the finished groups: a Judge of another family, its name, or a check.
 
     A check is a function of a trajectory that returns a Verdict, a number, or None. Pass an Auditor to
-    ``Judge(records={"watchers": [...]})``. Which groups are drawn follows from their content and ``seed``; with
-    ``every``, only groups of every so many steps are (their key ``step``). Groups of a ``split`` are not trained on,
-    and are left out. At most ``room`` groups wait; further ones are dropped and counted.
+    ``Judge(records={"watchers": [...]})``. Which groups are drawn follows from their content and ``seed``. Groups of a
+    ``split`` are not trained on, and are left out. At most ``room`` groups wait; further ones are dropped and counted.
 
-    An alarm begins when disagreement rises (``change``), and when fidelity, with its upper bound over the last
-    ``window`` compared groups, is more than ``drop`` below ``calibrated``, the ``advantage_fidelity`` of a calibration.
+    An alarm begins when disagreement rises, and when fidelity, with its upper bound over the last 64 compared groups,
+    is more than ``drop`` below ``calibrated``, the ``advantage_fidelity`` of a calibration.
     It is printed, it is in the results' ``warnings``, and ``on_alarm`` is called with the summary. On the audit's
     thread, ``on_disagreement`` is called with each group's disagreement (0-1). ``review`` collects disputed groups.
     Call ``close``, or use the Auditor in a ``with`` statement, to finish the queue. Raises ConfigError for options that
@@ -77,20 +80,17 @@ class Auditor:
         second: Judge | str | Callable[[Trajectory], Verdict | bool | float | None],
         *,
         share: float = 0.05,
-        every: int = 1,
         calibrated: float | None = None,
         drop: float = 0.1,
-        window: int = 64,
         seed: int = 0,
         room: int = 64,
-        change: Rise | None = None,
         on_disagreement: Callable[[float], object] | None = None,
         on_alarm: Callable[[AuditSummary], object] | None = None,
         review: ReviewQueue | None = None,
     ) -> None:
         require_share_of_groups(share)
-        require_whole(every=every, window=window, room=room, seed=seed)
-        require_above_zero(every=every, window=window, room=room)
+        require_whole(room=room, seed=seed)
+        require_above_zero(room=room)
         require_callable(on_disagreement=on_disagreement, on_alarm=on_alarm)
         for name, value, least in (("calibrated", calibrated, -1), ("drop", drop, 0)):
             number = finite_number(value)
@@ -99,11 +99,11 @@ class Auditor:
         second = Judge(second) if isinstance(second, str) else second
         if not isinstance(second, Judge) and not callable(second):
             raise ConfigError(f"{second!r} is neither a Judge nor a check (a function of a trajectory)")
-        self._second, self._share, self._every, self._seed = second, share, every, seed
-        self._calibrated, self._drop, self._change = calibrated, drop, change or Rise()
+        self._second, self._share, self._seed = second, share, seed
+        self._calibrated, self._drop, self._change = calibrated, drop, Rise()
         self._on_disagreement, self._on_alarm, self._review = on_disagreement, on_alarm, review
         self._waiting: queue.Queue[tuple[TrajectoryGroup, GroupResult] | None] = queue.Queue(room)
-        self._recent: deque[float] = deque(maxlen=window)
+        self._recent: deque[float] = deque(maxlen=_WINDOW)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -112,7 +112,7 @@ class Auditor:
 
     @property
     def summary(self) -> AuditSummary:
-        """What the audit, in which a second judge judges finished groups again, has found so far."""
+        """What the audit has found so far."""
         return self._summary
 
     def metrics(self) -> dict[str, float]:
@@ -162,16 +162,13 @@ class Auditor:
         self.close()
 
     def _is_drawn(self, group: TrajectoryGroup, result: GroupResult) -> bool:
-        step = group.extra.get("step")
-        if "split" in group.extra or (isinstance(step, int) and step % self._every):
-            return False
-        if sum(one.reward is not None for one in result.trajectories) < 2:
+        if "split" in group.extra or sum(one.reward is not None for one in result.trajectories) < 2:
             return False
         digest = blake2b(digest_size=16)
         for one in group.trajectories:
             digest.update(repr(one.messages[-1:]).encode("utf-8", "replace"))
         content = f"{group.group_id}:{digest.hexdigest()}"
-        drawn = random.Random(f"audit:{self._seed}:{step}:{content}")  # noqa: S311 - no secret
+        drawn = random.Random(f"audit:{self._seed}:{group.extra.get('step')}:{content}")  # noqa: S311 - no secret
         return drawn.random() < self._share
 
     def _start(self) -> None:
@@ -211,49 +208,46 @@ class Auditor:
 
     def _compared(self, by: float, fidelity: float | None) -> None:
         old = self._summary
-        compared, mean = old.compared + 1, by if old.disagreement is None else old.disagreement
-        found: dict[str, Any] = {"disagreement": mean + (by - mean) / compared}
+        compared, before = old.compared + 1, by if old.disagreement is None else old.disagreement
+        found: dict[str, Any] = {"disagreement": before + (by - before) / compared}
         self._recent.extend([] if fidelity is None else [fidelity])
         if self._recent:
             half = [(1 + value) / 2 for value in self._recent]
-            found |= {"fidelity": 2 * math.fsum(half) / len(half) - 1}
-            found |= {"low": 2 * lower_bound(half) - 1, "high": 2 * upper_bound(half) - 1}
+            center = math.fsum(half) / len(half)  # the bounds are of a judge that does not change, and may miss it
+            low, high = min(lower_bound(half), center), max(upper_bound(half), center)
+            found |= {"fidelity": 2 * center - 1, "low": 2 * low - 1, "high": 2 * high - 1}
         self._change = self._change.updated(by)
         if risen := self._change.found:
             self._change = self._change.reset()
             found["changed_at"] = (*old.changed_at, compared)
         self._note(compared=1, **found)
-        now, fell = self._summary, False
-        if self._calibrated is not None and now.high is not None and len(self._recent) >= LEAST_GROUPS:
-            fell = now.high < self._calibrated - self._drop
-        self._alarm("change", risen, f"since its group {compared}, the audit disagrees more with the rewards")
-        self._alarm(
-            "fidelity",
-            fell and "fidelity" not in self._warnings,
-            f"on current rollouts the judge's fidelity is {now.fidelity or 0.0:.2f} (at most {now.high or 0.0:.2f}), "
-            f"and {self._calibrated} where it was calibrated",
-        )
-        if not fell:
+        now = self._summary
+        if risen:
+            self._alarm("change", f"since its group {compared}, the audit disagrees more with the rewards")
+        enough = self._calibrated is not None and now.high is not None and len(self._recent) >= LEAST_GROUPS
+        if not enough or (now.high or 0.0) >= (self._calibrated or 0.0) - self._drop:
             self._warnings = {key: text for key, text in self._warnings.items() if key != "fidelity"}
+        elif "fidelity" not in self._warnings:
+            figures = f"{now.fidelity or 0.0:.2f} (at most {now.high or 0.0:.2f})"
+            where = f"and {self._calibrated} where it was calibrated"
+            self._alarm("fidelity", f"on current rollouts the judge's fidelity is {figures}, {where}")
 
-    def _alarm(self, kind: str, begins: bool, what: str) -> None:  # noqa: FBT001 - what happens
-        if begins:
-            text = f"alarm: {what}: look for reward hacking"
-            self._warnings = {**self._warnings, kind: text}
-            sys.stderr.write(f"[calipers] {text}\n")
-            if self._on_alarm is not None:
-                self._on_alarm(self._summary)
+    def _alarm(self, kind: str, what: str) -> None:
+        text = f"alarm: {what}: look for reward hacking"
+        self._warnings = {**self._warnings, kind: text}
+        sys.stderr.write(f"[calipers] {text}\n")
+        if self._on_alarm is not None:
+            self._on_alarm(self._summary)
 
-    def _note(self, *, audited: int = 0, compared: int = 0, dropped: int = 0, failed: int = 0, **found: Any) -> None:
+    def _note(self, **found: Any) -> None:
+        """Add to the summary's counts, and set its other fields."""
         with self._lock:
-            old = self._summary
-            counts: dict[str, Any] = {"audited": old.audited + audited, "compared": old.compared + compared}
-            counts |= {"dropped": old.dropped + dropped, "failed": old.failed + failed}
-            self._summary = replace(old, **counts, **found)
+            counts = {name: getattr(self._summary, name) + found[name] for name in _COUNTS if name in found}
+            self._summary = replace(self._summary, **(found | counts))
 
 
 def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
-    """Return the share of pairs of trajectories that judging's rewards order differently than an audit's scores do.
+    """Return the share of pairs of trajectories that the rewards order differently than an audit's scores do.
 
     Pairs that the audit ties do not count, and a tie of rewards counts half. The result is in [0, 1], and 0.5 for
     rewards that are independent of the audit. It is (1 - d) / 2 with Somers' d of the rewards given the audit (R. H.

@@ -126,7 +126,7 @@ def value_for_each_judge(option: str, value: object, judges: Sequence[str | Back
 
 
 def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: JudgeInstances) -> Settings:
-    """Before judging, add to ``settings`` what earlier runs in the ledger learned about the judges.
+    """Add to ``settings`` what earlier runs in the ledger learned about the judges.
 
     The ``judges`` start from it as well. The settings contain everything that decides a question, so that a run can be
     replayed. A run that repeats a recorded run starts from the same knowledge as that run did, so that the same input

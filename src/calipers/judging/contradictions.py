@@ -67,7 +67,7 @@ def _require_ledger(ledger: object) -> None:
 
 
 def require_abilities(settings: Settings, judges: JudgeInstances) -> None:
-    """Before judging, raise ConfigError if a judge's API lacks what the settings need: log-probabilities for
+    """Raise ConfigError if a judge's API lacks what the settings need: log-probabilities for
     ``expected`` scores, calls of tools for ``tools``; or if this system has no sandbox for the programs of judges.
     """
     for judge in judges:

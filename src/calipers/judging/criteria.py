@@ -26,7 +26,7 @@ from calipers.verifiers.rubric_rules import require_rules
 def with_gradable_rubrics(
     group: TrajectoryGroup, view: RenderedGroup, grading: Grading
 ) -> tuple[RenderedGroup, tuple[str, ...]]:
-    """Before judging a group, remove the rubrics that the formula cannot grade.
+    """Remove the rubrics that the formula cannot grade.
 
     Returns the group and a warning for each.
     """
@@ -73,14 +73,14 @@ def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
 
 
 def require_graded(result: GroupResult) -> None:
-    """After judging a group, raise UngradedError for the first trajectory without a score (``on_missing="raise"``)."""
+    """Raise UngradedError for the first trajectory without a score (``on_missing="raise"``)."""
     for one in result.trajectories:
         if one.reward is None:
             raise UngradedError(f"group {result.group_id!r}, trajectory {one.id!r} was not graded: {one.reason}")
 
 
 def verdicts_by_criterion(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:
-    """After judging a group, return each graded candidate's verdicts by criterion, in the rubric's order.
+    """Return each graded candidate's verdicts by criterion, in the rubric's order.
 
     They are objects of the result file. Each object has ``met``, ``reason``, and the other fields of the verdict that
     are set. ``by`` is "rule" for a criterion that a rule checks. ``asked`` is false for a criterion that the judge was
@@ -112,7 +112,7 @@ _NOT_NEEDED = "not asked: rules had decided what becomes of the score"
 
 
 def why_rules_left_unscored(view: RenderedGroup, item: int, answered: Sequence[Answered]) -> str | None:
-    """After judging a group, return why a candidate has no score if a rule without a verdict is the cause.
+    """Return why a candidate has no score if a rule without a verdict is the cause.
 
     Returns None if the judge may be the cause.
     """
@@ -127,7 +127,7 @@ def _rule_verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def explain_verdicts(criteria: Mapping[str, Mapping[str, Any]]) -> str:
-    """After judging a group, return a candidate's verdicts as an explanation for people, a line for each criterion."""
+    """Return a candidate's verdicts as an explanation for people, a line for each criterion."""
     words = {True: "met", False: "not met", None: "no verdict"}
     lines = []
     for name, one in criteria.items():

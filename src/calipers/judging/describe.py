@@ -1,25 +1,16 @@
-"""Text for people: a judge's answer (for ``debug``), a ranked group, and the ``repr`` of a Judge without secrets."""
+"""Text for people: a judge's answer (for ``debug``), and a ranked group."""
 
 from __future__ import annotations
 
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from pathlib import Path
 from typing import Final
 
-from calipers.backends.names import name_without_password, split_judge_name, url_without_password
-from calipers.config.option import Options
-from calipers.config.options import JudgeOptions
 from calipers.types import Completion, GroupResult, JudgeRequest, Reading
 from calipers.types.encoding import printable
 
 _WIDTH: Final = 110
-_LONGEST: Final = 60
-_MOST: Final = 6
-"""The most characters of a text, and items of a list, that a ``repr`` shows."""
 
 
 def terminal_width() -> int | None:
@@ -81,42 +72,3 @@ def _block(text: str, *, indent: int = 4, width: int | None) -> str:
     return "\n".join(
         textwrap.fill(line, wide, initial_indent=pad, subsequent_indent=pad) for line in text.splitlines() or [""]
     )
-
-
-def shown_options(options: JudgeOptions) -> Iterator[str]:
-    """Yield the judge, and each option that differs from its default, for a Judge's ``repr``: no keys, no passwords."""
-    yield _shown(options.judge)
-    for one in fields(options):
-        value = getattr(options, one.name)
-        if one.name not in ("judge", "api_key") and value != one.default:
-            text = _shown(value)
-            if text != "{}":  # a group of options that are all at their defaults
-                yield f"{one.name}={text}"
-
-
-def _shown(value: object) -> str:
-    """Return an option's value as text: shortened, and without what may be a secret."""
-    match value:
-        case Options():
-            changed = ((one.name, getattr(value, one.name), one.default) for one in fields(value))  # type: ignore[arg-type]
-            return f"{{{', '.join(f'{name!r}: {_shown(one)}' for name, one, default in changed if one != default)}}}"
-        case str() | Path():
-            text = repr(_without_secrets(str(value)))
-            return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-        case int() | float() | None:
-            return str(value)
-        case Mapping():
-            return f"{{{', '.join(f'{_shown(key)}: ...' for key in value)}}}"
-        case Sequence():
-            more = [f"... {len(value) - _MOST} more"] if len(value) > _MOST else []
-            return f"[{', '.join([*map(_shown, value[:_MOST]), *more])}]"
-        case _:
-            return getattr(value, "__name__", None) or f"{type(value).__name__}(...)"
-
-
-def _without_secrets(text: str) -> str:
-    if "://" not in text:
-        return text
-    text = name_without_password(text) if split_judge_name(text)[1] else url_without_password(text)
-    address, query, _ = text.partition("?")
-    return address + ("?..." if query else "")

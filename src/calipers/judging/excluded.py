@@ -38,12 +38,12 @@ POLICY: Final = "assistant"
 
 
 def without_empty(group: TrajectoryGroup) -> TrajectoryGroup:
-    """Before judging a group, remove the trajectories that have no message, such as a rollout that crashed."""
+    """Remove the trajectories that have no message, such as a rollout that crashed."""
     return replace(group, trajectories=tuple(one for one in group.trajectories if one.messages))
 
 
 def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
-    """After judging a group, restore the trajectories without messages in its result, as failed and in place."""
+    """Restore the trajectories without messages in its result, as failed and in place."""
     judged = {one.id: one for one in result.trajectories}
     reason = "it has no messages: there is nothing of it to judge"
     trajectories = tuple(
@@ -75,7 +75,7 @@ def prepared_attacks(group: TrajectoryGroup, view: RenderedGroup) -> list[tuple[
 
 
 def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) -> TrajectoryGroup:
-    """Before judging a group, remove the trajectories that ``rule`` excludes, so that no score depends on them."""
+    """Remove the trajectories that ``rule`` excludes, so that no score depends on them."""
     if not any(_is_excluded(hits, rule) for hits in attacks.values()):
         return group
     rest = tuple(one for one in group.trajectories if not _is_excluded(attacks.get(one.id, ()), rule))
@@ -85,7 +85,7 @@ def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) 
 def restore_attackers(
     result: GroupResult, group: TrajectoryGroup, attacks: Attacks, *, rule: OnAttack, floor: float
 ) -> GroupResult:
-    """After judging a group, add every attack on the judge to its trajectory in the ``result``, and to the warnings.
+    """Add every attack on the judge to its trajectory in the ``result``, and to the warnings.
 
     Trajectories that ``without_attackers`` removed are restored in their positions. Under "quarantine" they are
     abstained; under "floor" they have the reward ``floor`` and no score.

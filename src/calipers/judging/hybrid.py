@@ -57,10 +57,10 @@ class Hybrid:
     at all if there are none (unless the constraints say ``judged``).
 
     ``code`` is the rules' score: the share of rules followed (``"mean"``, the default), or 1 if ``"all"`` are followed,
-    else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, ``"all"`` (1 if all rules are followed and the
-    judge's bit is 1, else 0), or one of VerIF's: ``"verif_paper"`` (1 if all rules are followed, else 0, averaged with
-    the judge's bit), ``"verif_code"`` (the share of rules followed, times the judge's bit). A missing part (no rules,
-    or nothing for the judge) is ignored. The judge's bit is 1 if its reward is at least ``threshold`` (0.5 if none is
+    else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, or one with the judge's bit: ``"all"`` (1 if all
+    rules are followed and the bit is 1, else 0), and VerIF's ``"verif_paper"`` (1 if all rules are followed, else 0,
+    averaged with the bit) and ``"verif_code"`` (the share of rules followed, times the bit). A missing part (no rules,
+    or nothing for the judge) is ignored. The bit is 1 if the judge's reward is at least ``threshold`` (0.5 if none is
     given), else 0; with a ``threshold``, the other combinations use the bit as well.
 
     ``gates`` are checked before any token is spent. A trajectory that fails a gate is not shown to the judge and gets

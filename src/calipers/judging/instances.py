@@ -80,7 +80,7 @@ class JudgeInstance:
             store.learn(self.bare, learned)
 
     async def check(self) -> list[str]:
-        """Before judging, check this judge; return warnings. Raises ConfigError if every question would fail.
+        """Check this judge; return warnings. Raises ConfigError if every question would fail.
 
         The check costs no token, unless the server's list of models lacks the model. Then one small question finds out
         whether the server answers nevertheless, as proxies do that do not list all their models.
@@ -115,7 +115,7 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
         return made
 
     async def check(self, *, all_needed: bool) -> list[str]:
-        """Before judging, check all judges; return their warnings.
+        """Check all judges; return their warnings.
 
         With ``all_needed``, raises ConfigError if any judge cannot answer; otherwise only if no judge can.
         """
@@ -134,7 +134,7 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
         return warnings
 
     def count_outcomes(self, answered: Sequence[Answered]) -> None:
-        """After judging a group, note how its questions ended for each judge; a recorded answer counts as an answer."""
+        """Note how its questions ended for each judge; a recorded answer counts as an answer."""
         with self._lock:
             for done in answered:
                 judge, result = self[done.ask.slot], done.result
@@ -147,7 +147,7 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
             self.all_answered = all(judge.answered for judge in self)
 
     async def require_answering(self) -> None:
-        """While judging, raise ConfigError if every judge refuses every question; log a warning if only some judges do.
+        """Raise ConfigError if every judge refuses every question; log a warning if only some judges do.
 
         The calls since the last check are a batch. A judge that never answered, and refused every call of the batch for
         good, is asked one small question. If it refuses that as well, it is known to refuse every question. In all

@@ -22,7 +22,6 @@ from calipers.judging.assembly import build_strategies, criteria_writer, observe
 from calipers.judging.connecting import connect_judges, judges_in, recorded_judges, with_connected, with_learned_priors
 from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
-from calipers.judging.describe import shown_options
 from calipers.judging.excluded import (
     attacks_by_id,
     prepared_attacks,
@@ -149,9 +148,12 @@ class Judge:
         return judge
 
     def __repr__(self) -> str:
-        """Show the judge and the options that differ from their defaults, without keys and passwords."""
-        shown = "replaying" if self._options is None else ", ".join(shown_options(self._options))
-        return f"{type(self).__name__}({shown})"
+        """Show the judges' names, without passwords, and how a group is asked about."""
+        names, chosen = [one.judge for one in self.settings.judges], self.settings
+        asked = {"protocol": chosen.protocol, "orders": chosen.orders, "samples": chosen.samples}
+        usual = {"protocol": "listwise", "orders": 1, "samples": 1}
+        shown = [f"{name}={value!r}" for name, value in asked.items() if value != usual[name]]
+        return f"{type(self).__name__}({', '.join([repr(names[0] if len(names) == 1 else names), *shown])})"
 
     def __copy__(self) -> Self:
         return self  # its limits, its budget and its run stay one
@@ -349,7 +351,7 @@ class Judge:
                     judge.save_learned(store)
 
     async def check(self) -> Sequence[str]:
-        """Before judging, check whether the judge can be reached; return warnings. Usually free.
+        """Check whether the judge can be reached; return warnings. Usually free.
 
         If the judge's server does not list its model, one small question is asked. Raises ConfigError, with the remedy,
         when the judge cannot be reached or refuses the question; for a panel with ``mode="fallback"``, only when no
@@ -358,7 +360,7 @@ class Judge:
         return await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
 
     async def require_answering(self) -> None:
-        """While judging, raise ConfigError if every call so far was refused for good: wrong model, key or address.
+        """Raise ConfigError if every call so far was refused for good: wrong model, key or address.
 
         Loops that train or write results await this after a batch of groups; it is free once the judge has answered. If
         all calls of a batch ended in 401, 403, 404 or the like, one small question confirms the refusal. Failures that

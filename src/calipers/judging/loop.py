@@ -45,7 +45,7 @@ class Strategies:
     reward: RewardTransform
 
     def rewards(self, scores: Scores, view: RenderedGroup) -> tuple[list[float | None], tuple[str, ...]]:
-        """After judging a group, return the rewards for its scores, and a warning if some are no numbers.
+        """Return the rewards for its scores, and a warning if some are no numbers.
 
         The transform may be a user's: NaN and infinity are no signal. Raises ConfigError if it gives anything but a
         number or None for each candidate.

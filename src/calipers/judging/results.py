@@ -58,7 +58,7 @@ def assemble_result(
     warnings: Sequence[str] = (),
     quorum: int = 1,
 ) -> GroupResult:
-    """After judging a group, build its result from the answers; identical trajectories share score and reward."""
+    """Build its result from the answers; identical trajectories share score and reward."""
     explanations: dict[int, str] = {}  # the first of each candidate
     notes: dict[str, None] = {}
     omitted: dict[int, str] = {}
@@ -171,7 +171,7 @@ def with_reward_warnings(result: GroupResult, settings: Reward) -> GroupResult:
 
 
 def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: Sequence[RecordedJudge]) -> GroupResult:
-    """After judging a group with a panel, add ``judges`` to its result: an object for each slot.
+    """Add ``judges`` to its result: an object for each slot.
 
     ``answers`` counts the judge's answers, ``scored`` the trajectories that it scored (identical ones once); ``usage``
     has the same keys as the group's.

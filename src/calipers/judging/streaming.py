@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import (
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from calipers.config.arguments import require_above_zero, require_whole
@@ -40,22 +32,19 @@ class ResultStream(AsyncIterator[R], Generic[S, R]):
     """
 
     def __init__(
-        self,
-        source: Iterable[S] | AsyncIterable[S],
-        work: Callable[[S], Awaitable[R]],
-        *,
-        limit: int,
-        ordered: bool,
+        self, source: Iterable[S] | AsyncIterable[S], work: Callable[[S], Awaitable[R]], *, limit: int, ordered: bool
     ) -> None:
         require_whole(concurrency=limit)
         require_above_zero(concurrency=limit)
         self._source, self._work, self._limit, self._ordered = source, work, limit, ordered
+        self._items = None if isinstance(source, AsyncIterable) else iter(source)
+        self._drawing: asyncio.Future[None] | None = None
+        self._wanted = asyncio.Event()
         self._news: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
-        self._items: _AsyncItems[S] | _Items[S] | None = None
         self._running: dict[asyncio.Future[R], int] = {}
         self._early: dict[int, R] = {}
         self._begun = self._given = 0
-        self._closed = False
+        self._exhausted = self._closed = False
 
     async def __anext__(self) -> R:
         """Return the next result. Raises what the work or the source raises, once what still ran is cancelled."""
@@ -70,132 +59,79 @@ class ResultStream(AsyncIterator[R], Generic[S, R]):
     async def aclose(self) -> None:
         """Cancel what still runs, and wait until it has ended."""
         self._closed = True
-        left: list[asyncio.Future[Any]] = [*self._running, *(self._items.pending if self._items else ())]
-        for one in left:
-            one.cancel()
+        left: list[asyncio.Future[Any]] = [*self._running, *([] if self._drawing is None else [self._drawing])]
+        for task in left:
+            task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
     async def _next(self) -> R:
-        items = self._items = self._items or self._drawn()
         while self._given not in self._early:
-            self._begin(items)
-            if not self._running and items.exhausted:
+            self._begin_more()
+            if not self._running and self._exhausted:
                 raise StopAsyncIteration
             done = await self._news.get()
-            if done not in self._running:
-                continue  # the source has a new item, or has ended
-            number = self._running.pop(done)
-            self._early[number if self._ordered else self._given] = done.result()
+            if done is self._drawing:
+                done.result()
+                self._exhausted = True
+            else:
+                number = self._running.pop(done)
+                self._early[number if self._ordered else self._given] = done.result()
         self._given += 1
         return self._early.pop(self._given - 1)
 
-    def _drawn(self) -> _AsyncItems[S] | _Items[S]:
-        source, tell = self._source, self._news.put_nowait
-        return _AsyncItems(source, tell) if isinstance(source, AsyncIterable) else _Items(source)
-
-    def _begin(self, items: _AsyncItems[S] | _Items[S]) -> None:
-        """Begin work on as many items as may run at once."""
-        most_ahead = self._limit * _AHEAD
-        while len(self._running) < self._limit and (not self._ordered or self._begun - self._given < most_ahead):
-            if not items.take():
+    def _begin_more(self) -> None:
+        """Begin work on as many items of a plain iterable as may run at once, or let the asynchronous one go on."""
+        while not self._exhausted and self._has_room():
+            if self._items is None:
+                if self._drawing is None:
+                    self._drawing = asyncio.ensure_future(self._draw())
+                    self._drawing.add_done_callback(self._news.put_nowait)
+                self._wanted.set()
                 return
-            task = asyncio.ensure_future(self._work(items.taken))
-            self._running[task] = self._begun
-            task.add_done_callback(self._news.put_nowait)
-            self._begun += 1
+            for item in self._items:
+                self._begin(item)
+                break
+            else:
+                self._exhausted = True  # an exhausted iterator must not be called again
+
+    def _has_room(self) -> bool:
+        ahead = self._begun - self._given
+        return len(self._running) < self._limit and (not self._ordered or ahead < self._limit * _AHEAD)
+
+    def _begin(self, item: S) -> None:
+        task = asyncio.ensure_future(self._work(item))
+        self._running[task] = self._begun
+        task.add_done_callback(self._news.put_nowait)
+        self._begun += 1
+
+    async def _draw(self) -> None:
+        """Begin work on the items of an asynchronous source, which is drawn from in this task, when they are wanted."""
+        await self._wanted.wait()
+        async for item in self._source:  # type: ignore[union-attr]
+            self._begin(item)
+            if not self._has_room():
+                self._wanted.clear()
+            await self._wanted.wait()
 
 
 def stream_results(
     source: Iterable[S] | AsyncIterable[S], work: Callable[[S], Awaitable[R]], *, limit: int, ordered: bool = False
 ) -> ResultStream[S, R]:
-    """Return the stream of ``work(item)`` for each item of ``source``, such as the groups when judging many groups.
+    """Return the stream of ``work(item)`` for each item of ``source``, as they finish or (``ordered``) in input order.
 
-    They come as they finish or (``ordered``) in input order. At most ``limit`` run at once; ``work`` is called in input
-    order, in the consumer's own task. Results do not wait for a slow source. Memory stays bounded however long the
-    source is and however slow the consumer. An exception of ``work`` or of the source, or closing the iterator, cancels
-    what still runs. Raises ConfigError for a ``limit`` below 1: nothing would ever begin.
+    At most ``limit`` run at once; ``work`` is called in input order. Results do not wait for a slow source. Memory
+    stays bounded however long the source is and however slow the consumer. An exception of ``work`` or of the source,
+    or closing the iterator, cancels what still runs. Raises ConfigError for a ``limit`` below 1.
     """
     return ResultStream(source, work, limit=limit, ordered=ordered)
-
-
-class _Items(Generic[S]):
-    """The items of a plain iterable. If ``take`` returns True, ``taken`` is the next item."""
-
-    taken: S
-    pending: tuple[asyncio.Future[None], ...] = ()
-
-    def __init__(self, source: Iterable[S]) -> None:
-        self._items: Iterator[S] = iter(source)
-        self.exhausted = False
-
-    def take(self) -> bool:
-        """Take the next item, such as a group to judge, into ``taken``; return False if there is none.
-
-        Raises what the source raises.
-        """
-        if self.exhausted:
-            return False  # an exhausted iterator must not be called again
-        for item in self._items:
-            self.taken = item
-            return True
-        self.exhausted = True
-        return False
-
-
-class _AsyncItems(Generic[S]):
-    """The items of an asynchronous iterable, drawn one at a time by one task, and only when the next item is wanted.
-
-    ``tell`` is called with that task when an item arrives, and when the source ends.
-    """
-
-    taken: S
-
-    def __init__(self, source: AsyncIterable[S], tell: Callable[[asyncio.Future[None]], None]) -> None:
-        self._source = source
-        self._tell = tell
-        self._drawn: list[S] = []
-        self._wanted = asyncio.Event()
-        self._drawing = asyncio.ensure_future(self._draw())
-        self._drawing.add_done_callback(tell)
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether the source has ended and every item was taken."""
-        return not self._drawn and self._drawing.done()
-
-    @property
-    def pending(self) -> tuple[asyncio.Future[None], ...]:
-        """The task that draws items, which must be cancelled in the end."""
-        return (self._drawing,)
-
-    def take(self) -> bool:
-        """Take the next item, such as a group to judge, into ``taken``; if none has arrived, request it.
-
-        Returns False if none has arrived. Raises what the source raised.
-        """
-        if self._drawn:
-            self.taken = self._drawn.pop()
-            return True
-        if self._drawing.done():
-            self._drawing.result()
-        self._wanted.set()
-        return False
-
-    async def _draw(self) -> None:
-        await self._wanted.wait()
-        async for item in self._source:
-            self._wanted.clear()
-            self._drawn.append(item)
-            self._tell(self._drawing)
-            await self._wanted.wait()
 
 
 def readable_groups(
     groups: Iterable[object] | AsyncIterable[object], on_error: _OnError
 ) -> Iterator[TrajectoryGroup] | AsyncIterator[TrajectoryGroup]:
-    """While judging, yield the groups that can be read; for others, pass an InputError to ``on_error``, or raise it.
+    """Yield the groups that can be read; for others, pass an InputError that names them to ``on_error``, or raise it.
 
-    The error names the group. Raises InputError for a path, a table or one group in place of groups.
+    Raises InputError for a path, a table or one group in place of groups.
     """
     _require_groups(groups)
     return _readable_async(groups, on_error) if isinstance(groups, AsyncIterable) else _readable(groups, on_error)

@@ -63,7 +63,7 @@ class TaskCriteria:
         return "failed" if failed else "abstained", f"no criteria for its prompt: {self.problem}"
 
     def added_to(self, result: GroupResult) -> GroupResult:
-        """After judging a group, add to its result the criteria, and the calls and tokens that they cost.
+        """Add to its result the criteria, and the calls and tokens that they cost.
 
         Groups with the same ``question`` share its answers.
         """
@@ -96,7 +96,7 @@ class CriteriaWriter:
     async def settings_for(
         self, group: TrajectoryGroup, number: int, settings: Settings, store: Store, ends: float | None
     ) -> tuple[TaskCriteria | None, Settings]:
-        """Before judging a group, return the criteria of its prompt, and its settings with them in the rubric.
+        """Return the criteria of its prompt, and its settings with them in the rubric.
 
         None for a group that has a rubric of its own.
         """

@@ -38,7 +38,7 @@ _MOST_LINE = 2_000
 _MOST_HITS = 200
 _MOST_LISTED = 200
 _LEAST_LISTED = 20
-"""How many files ``list_files`` lists by default: of all attempts together, and at least of each."""
+"""How many files ``list_files`` lists: of all attempts together, and at least of each."""
 _MOST_COMPARED = 2_000
 """The most lines of a file that ``diff`` compares, because the time grows with the square of their number."""
 
@@ -80,8 +80,8 @@ class Toolbox:
     def run(self, call: ToolCall, most: int = MOST_RESULT) -> str:
         """Return what the judge's ``call`` of a tool returns, escaped, in at most ``most`` bytes of UTF-8.
 
-        A call that cannot be answered returns a text that begins with "error: ". May take a second, so that an event
-        loop runs it in a thread. Raises ConfigError if this system has no sandbox for programs.
+        The text begins with "error: " if the call cannot be answered. May take a second, so it runs in a thread. Raises
+        ConfigError if this system has no sandbox for programs.
         """
         tool = self._tools.get(call.name)
         try:
@@ -92,20 +92,15 @@ class Toolbox:
         return bounded(escape(text), most)
 
     def _list_files(self, given: Mapping[str, Any]) -> str:
-        only = _text(given, "attempt") if given.get("attempt") is not None else None
-        listed = self._files if only is None else {only: self._files_of(only)}
+        listed = self._attempts(given)
         share = max(_LEAST_LISTED, _MOST_LISTED // max(1, len(listed)))
-        first, count = _number(given, "first_file", 1), _number(given, "files", share)
         lines = []
         for name, files in listed.items():
-            shown = list(islice(files.items(), first - 1, first - 1 + count))
             lines.append(f"{name}:" if files else f"{name}: no files")
-            lines += [f"  {_line(path)} ({len(_lines(text))} lines, {len(text)} characters)" for path, text in shown]
-            if len(shown) < len(files):
-                last = first + len(shown) - 1
-                what = f"files {first} to {last} of {len(files)}" if shown else f"only {len(files)} files"
-                more = f"; list_files with attempt {name} and first_file {last + 1} goes on" * (last < len(files))
-                lines.append(f"... {what}{more}")
+            for path, text in islice(files.items(), share):
+                lines.append(f"  {_line(path)} ({len(_lines(text))} lines, {len(text)} characters)")
+            if len(files) > share:
+                lines.append(f"... only the first {share} of {len(files)} files are listed")
         return "\n".join(lines)
 
     def _read_file(self, given: Mapping[str, Any]) -> str:
@@ -125,13 +120,9 @@ class Toolbox:
         wanted = _text(given, "text").casefold()
         if not wanted:
             raise ToolError("'text' is empty")
-        only = _text(given, "attempt") if given.get("attempt") is not None else None
-        if only is not None:
-            self._files_of(only)
         every = (
             f"{name}, {_line(path)}, line {number}: {_line(line)}"
-            for name, files in self._files.items()
-            if only in (None, name)
+            for name, files in self._attempts(given).items()
             for path, text in files.items()
             for number, line in enumerate(_lines(text), start=1)
             if wanted in line.casefold()
@@ -166,6 +157,13 @@ class Toolbox:
         files = self._files_of(name)
         shown = next((known for known in files if escape(_line(known)) == path), path)
         return files.get(path, files.get(shown))
+
+    def _attempts(self, given: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
+        """Return the files of the attempt that a call names, or those of all attempts."""
+        if given.get("attempt") is None:
+            return self._files
+        name = _text(given, "attempt")
+        return {name: self._files_of(name)}
 
     def _files_of(self, name: str) -> Mapping[str, str]:
         if name not in self._files:
@@ -274,9 +272,5 @@ class Inspection:
         return replace(self.request.ask, number=self._number + turn * _NUMBERS, cause="tools")
 
     def _failure(self, turn: int, calls: Sequence[ToolCall]) -> Failure:
-        if not calls:
-            return Failure("bad_reply", "the judge called tools in a form that cannot be read")
-        return Failure(
-            "bad_reply",
-            f"the judge called tools in {turn} answers and gave no verdict; it may call them in {TURNS}",
-        )
+        why = f"the judge called tools in {turn} answers and gave no verdict; it may call them in {TURNS}"
+        return Failure("bad_reply", why if calls else "the judge called tools in a form that cannot be read")

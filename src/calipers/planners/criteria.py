@@ -30,7 +30,7 @@ class Criteria(Presentations):
             )
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan which questions about the group's criteria to ask next: those of grading ``index``."""
+        """Plan the questions of grading ``index``."""
         order, sample = divmod(index, self.samples)
         base = Ask(index, (), (), sample=sample, cause=cause_of_ask(order, sample), presentation=index)
         return list(

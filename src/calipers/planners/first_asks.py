@@ -1,7 +1,8 @@
 """Plans the first questions about a group, before any answer, in presentations.
 
 A presentation shows the whole group to a judge once: in one order, one sample or one round. It consists of one question
-about all candidates (``Orders``), or of one question about each (``Rounds``).
+about all candidates (``Orders``), of overlapping ones about a few (``Chunks``), or of one about each candidate
+(``Rounds``) or each pair (``Pairs``).
 """
 
 from __future__ import annotations
@@ -10,8 +11,13 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
+from calipers.errors import ConfigError
 from calipers.types import Ask, Cause, PlanState
+
+_SHARED = 2
+"""How many candidates all chunks share. One suffices for a common scale; a second reduces the noise of that scale."""
 
 
 class FirstAsks(ABC):
@@ -26,13 +32,10 @@ class FirstAsks(ABC):
 
     @abstractmethod
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan which questions to ask next: those of presentation ``index`` (0, 1, ... endless).
-
-        The caller numbers them.
-        """
+        """Plan the questions of presentation ``index`` (0, 1, ... endless); the caller numbers them."""
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan which questions to ask next: the first ``count`` presentations in one batch; none if any is answered."""
+        """Plan the first ``count`` presentations in one batch; none if any is answered."""
         if state.answered:
             return ()
         asks: list[Ask] = []
@@ -66,10 +69,7 @@ class Orders(Presentations):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan which question to ask next: one about all candidates.
-
-        It is that of order ``index // samples`` and sample ``index % samples``.
-        """
+        """Plan the question of order ``index // samples`` and sample ``index % samples``."""
         n = len(state.view.candidates)
         order, sample = divmod(index, self.samples)
         again, order = divmod(order, 2 * n if n > 2 else n)
@@ -88,50 +88,133 @@ class Rounds(Presentations):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan which questions to ask next: one about each candidate of the group."""
+        """Plan one question about each candidate of the group."""
         return [
             Ask(item, (item,), (item,), sample=index, cause=cause_of_ask(0, index), presentation=index)
             for item in range(len(state.view.candidates))
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Chunks(Presentations):
+    """Plans questions in several orders as ``Orders`` does, but with at most ``at_once`` candidates in a question.
+
+    All chunks of a presentation share two candidates, whose ratings put the chunks on one scale
+    (``aggregators.two_way``). Chunks and shared candidates are drawn anew for each pair of presentations; the second
+    presentation of a pair shows each chunk in reverse order. Raises ConfigError if ``at_once`` is less than 4.
+    """
+
+    at_once: int = 0
+
+    def __post_init__(self) -> None:
+        if self.at_once < _SHARED + 2:
+            raise ConfigError(f"at_once={self.at_once}: a question takes {_SHARED + 2} candidates at least")
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """Plan one question about each chunk of the group."""
+        n = len(state.view.candidates)
+        if n <= self.at_once:
+            return Orders(self.orders, self.samples).presentation(state, index)
+        order, sample = divmod(index, self.samples)
+        generator = random.Random(f"{state.view.digest}:{state.seed}:parts:{order // 2}")  # noqa: S311 - not secret
+        drawn = generator.sample(range(n), n)
+        shared, rest = drawn[:_SHARED], drawn[_SHARED:]
+        asks: list[Ask] = []
+        for chunk in _even_chunks(rest, self.at_once - _SHARED):
+            shown = [*shared, *chunk]
+            generator.shuffle(shown)
+            in_order = tuple(shown[::-1] if order % 2 else shown)
+            asks.append(
+                Ask(len(asks), tuple(sorted(shown)), in_order, sample=sample, cause=cause_of_ask(order, sample))
+            )
+        return asks
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs(Presentations):
+    """Plans n (n - 1) / 2 comparisons of n candidates in each presentation.
+
+    With one order, each candidate is shown first in half of its pairs, or in one more or less than half; with
+    ``orders=2``, each pair is also shown in its other order. Raises ConfigError for more than two orders.
+    """
+
+    def __post_init__(self) -> None:
+        if self.orders > 2:
+            raise ConfigError(f"orders={self.orders}: a pair has two orders; ask more often with samples=")
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """Plan a comparison of every pair of candidates, which the second order shows swapped."""
+        swapped, sample = self._swap_and_sample(index)
+        drawn = shuffled_candidates(state)
+        n = len(drawn)
+        asks: list[Ask] = []
+        for low in range(n):
+            for high in range(low + 1, n):
+                # Put the candidates on a circle. In each pair, candidate A is shown first if the way from A to B is
+                # shorter clockwise than the way from B to A. So each candidate is first equally often.
+                ahead = (high - low) * 2 < n or ((high - low) * 2 == n and low % 2 == 0)
+                pair = (drawn[low], drawn[high]) if ahead else (drawn[high], drawn[low])
+                shown = pair[::-1] if swapped else pair
+                cause = cause_of_ask(swapped, sample, further="swap")
+                asks.append(Ask(len(asks), shown, shown, sample=sample, cause=cause))
+        return asks
+
+    def _swap_and_sample(self, index: int) -> tuple[bool, int]:
+        """Return whether presentation ``index`` shows pairs swapped, and its sample. Later ones alternate orders."""
+        if index < self.count:
+            order, sample = divmod(index, self.samples)
+            return bool(order), sample
+        if self.orders == 1 and index < 2 * self.samples:
+            return True, index - self.samples
+        sample, order = divmod(index, 2)
+        return bool(order), sample
+
+
 def cause_of_ask(order: int, sample: int, *, further: Cause = "order") -> Cause:
-    """Return why a planner asks a question: it is the first of its kind, a ``further`` order, or a repeated sample."""
+    """Return why a question is asked: it is the first of its kind, a ``further`` order, or a repeated sample."""
     return "sample" if sample else further if order else "first"
 
 
 def shuffled_candidates(state: PlanState) -> list[int]:
-    """Return all candidates in the planner's order, which is drawn from the group's content and the seed."""
+    """Return all candidates in an order that is drawn from the group's content and the seed."""
     permutation = list(range(len(state.view.candidates)))
     random.Random(f"{state.view.digest}:{state.seed}").shuffle(permutation)  # noqa: S311 - reproducible, not secret
     return permutation
 
 
 def rotated_order(permutation: Sequence[int], order: int) -> Sequence[int]:
-    """Return a planner's order number ``order``: rotations of ``permutation`` in turn, each followed by its reverse."""
+    """Return the order number ``order``: rotations of ``permutation`` in turn, each followed by its reverse."""
     start = (order // 2) % len(permutation)
     shown = [*permutation[start:], *permutation[:start]]
     return shown[::-1] if order % 2 else shown
 
 
 def number_asks(asks: Iterable[Ask], start: int) -> list[Ask]:
-    """Return the planner's ``asks`` with the numbers ``start``, ``start + 1``, ..."""
+    """Return ``asks`` with the numbers ``start``, ``start + 1``, ..."""
     return [ask if ask.number == number else replace(ask, number=number) for number, ask in enumerate(asks, start)]
 
 
 def next_ask_number(state: PlanState, asks: Sequence[Ask] = ()) -> int:
-    """Return the number of the planner's next ask, given the answered asks and ``asks``, which are planned already."""
+    """Return the number of the next ask, given the answered asks and ``asks``, which are planned already."""
     return max([-1, *(done.ask.number for done in state.answered), *(ask.number for ask in asks)]) + 1
 
 
 def answered_asks(state: PlanState) -> dict[int, Ask]:
-    """Return the planner's asks that were answered, by number."""
+    """Return the asks that were answered, by number."""
     return {done.ask.number: done.ask for done in state.answered}
 
 
 def ancestry_of_ask(ask: Ask, by_number: Mapping[int, Ask]) -> list[Ask]:
-    """Return the planner's ``ask``, the ask that made it necessary (its parent), and so on to the first ask."""
+    """Return ``ask``, the ask that made it necessary (its parent), and so on to the first ask."""
     asks = [ask]
     while asks[-1].parent is not None:
         asks.append(by_number[asks[-1].parent])
     return asks
+
+
+def _even_chunks(items: Sequence[int], most: int) -> list[Sequence[int]]:
+    """Split candidates into the fewest chunks of at most ``most`` candidates, as equal in size as possible."""
+    chunks = -(-len(items) // most)
+    size, larger = divmod(len(items), chunks)
+    cuts = [size * chunk + min(chunk, larger) for chunk in range(chunks + 1)]
+    return [items[start:end] for start, end in pairwise(cuts)]

@@ -45,7 +45,7 @@ class FollowUps:
     sharing: int = 1
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan which questions to ask next: the inner planner's, then a follow-up to each answer that needs one."""
+        """Plan the inner planner's questions, then a follow-up to each answer that needs one."""
         asks = list(self.inner.next_asks(state))
         due: list[Answered] = []
         for done in state.answered:  # most answers need no follow-up

@@ -36,7 +36,7 @@ class Everyone(_Panel):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan which questions to ask all judges of a panel next: presentation ``index``, once for each judge."""
+        """Plan presentation ``index``, once for each judge."""
         asks = self.inner.presentation(state, index)
         return [_for_slot(ask, slot, self.judges) for slot in range(self.judges) for ask in asks]
 
@@ -51,13 +51,13 @@ class Cycle(_Panel):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan which questions to ask one judge of a panel next: presentation ``index``, for the judge in turn."""
+        """Plan presentation ``index`` for the judge in turn."""
         generator = random.Random(f"{state.view.digest}:{state.seed}:turn")  # noqa: S311 - reproducible, not secret
         slot = (generator.randrange(self.judges) + index) % self.judges
         return [_for_slot(ask, slot, self.judges) for ask in self.inner.presentation(state, index)]
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan which questions to ask next: all first ones in one batch, then a substitute for each that failed."""
+        """Plan all first questions in one batch, then a substitute for each that failed."""
         first = super().next_asks(state)
         return first or number_asks(self._substitutes(state), next_ask_number(state))
 
@@ -84,12 +84,12 @@ class Fallback(_Panel):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan which questions to ask next: presentation ``index``, for the panel's judge that scores this group."""
+        """Plan presentation ``index`` for the judge that scores this group."""
         slot = max((done.ask.slot for done in state.answered), default=0)
         return [_for_slot(ask, slot, self.judges) for ask in self.inner.presentation(state, index)]
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan which questions to ask next: all first questions in one batch; if any failed, all of the next judge."""
+        """Plan all first questions in one batch; if any failed, all of the next judge."""
         if not state.answered:
             return super().next_asks(state)
         slot = max(done.ask.slot for done in state.answered)

@@ -8,25 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final, Literal
 
-from calipers.protocols.holistic import RATING_SCHEMA, read_rating
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema, plain_text_schema
-from calipers.protocols.reading import REFUSED
+from calipers.protocols.reading import REFUSED, confirmed, doubted_values
 from calipers.render import compose
-from calipers.replies import ChecklistReading, extract_checklist
+from calipers.replies import ChecklistReading, extract_checklist, extract_scores
+from calipers.replies.documents import nodes_in_reply
 from calipers.replies.names import WORDS_AROUND
 from calipers.rubric import Grading
-from calipers.types import (
-    Ask,
-    Completion,
-    Criterion,
-    JudgeRequest,
-    Part,
-    Reading,
-    RenderedGroup,
-    Verdict,
-)
+from calipers.rubric.formulas import rar_implicit
+from calipers.types import Ask, Completion, Criterion, JudgeRequest, Part, Rating, Reading, RenderedGroup, Verdict
 
 _ONE = "You check one attempt at a task against criteria, by the record alone."
 _MANY = "You check several attempts at one task against one criterion, by the record alone."
@@ -40,6 +32,10 @@ There is no middle: take the closer one."""
 _RATE = """\
 How to rate: a whole number from 1 (fails what matters) to 10 (as the criteria ask throughout). Weigh the criteria as \
 a careful expert would."""
+_RATING: Final = "rating"
+_RATING_SCHEMA: Final[dict[str, Any]] = object_schema(
+    {"explanation": plain_text_schema(400), _RATING: {"type": "integer", "minimum": 1, "maximum": 10}}
+)
 _REASON = 'a "reason" of at most six words'
 _QUOTE = 'a "quote" that shows it, copied from the record word for word and without ellipses ("" where nothing does)'
 
@@ -85,7 +81,7 @@ class Checklist:
         """Return the verdicts in a reply in this protocol's form; a missing verdict has ``met`` None and a reason."""
         ask = request.ask
         if self.grading.mode == "holistic":
-            return read_rating(request, completion, self.grading.rating_map)
+            return _read_rating(request, completion, self.grading.rating_map)
         criteria = _criteria_of_ask(ask, request.view)
         names = _reply_names(self.grading, ask, request.keys)
         if completion.finish_reason == "refused":
@@ -159,7 +155,7 @@ class Checklist:
 
     def _schema(self, criteria: Sequence[Criterion], names: Sequence[str]) -> dict[str, Any]:
         if self.grading.mode == "holistic":
-            return RATING_SCHEMA
+            return _RATING_SCHEMA
         criterion_of = self._criterion_of_each_name(criteria, names)
         return object_schema({name: self._entry_schema(criterion) for name, criterion in criterion_of.items()})
 
@@ -269,3 +265,29 @@ def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:  # no
     if reading.missing:
         return "it left verdicts out, or gave values that are no verdicts"
     return "quotes in it are not in the record word for word"
+
+
+def _read_rating(request: JudgeRequest, completion: Completion, scale: Literal["from_one", "tenths"]) -> Reading:
+    """Return the rating in a reply of holistic mode, mapped to [0, 1]; only whole numbers from 1 to 10 are ratings."""
+    ask = request.ask
+    (item,) = ask.members
+    if completion.finish_reason == "refused":
+        return Reading((), "rejected", REFUSED, missing={item: REFUSED})
+    read = extract_scores(completion.text, [_RATING], scale=(1, 10), finish_reason=completion.finish_reason)
+    reading = confirmed(ask, read)
+    value = reading.scores.get(_RATING)
+    if value is None or not float(value).is_integer():
+        reason = reading.reason or "the rating is no whole number from 1 to 10"
+        complaint = "it was cut off before its end" if reading.truncated else "it held no rating from 1 to 10"
+        doubted, cut = doubted_values(ask, reading), reading.truncated
+        missing = {item: reason}
+        return Reading((), "rejected", reason, missing=missing, truncated=cut, complaint=complaint, doubted=doubted)
+    rating = Rating(item, rar_implicit(int(value), scale=scale), _presentation(ask), 0, ask.slot)
+    explained = _explanation(completion.text)
+    return Reading((rating,), reading.outcome, explanations={item: explained} if explained else {})
+
+
+def _explanation(text: str) -> str | None:
+    document = next(iter(nodes_in_reply(text)), None)
+    found = document.get("explanation") if isinstance(document, dict) else None
+    return found if isinstance(found, str) and found.strip() else None

@@ -14,12 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Final
 
-from calipers.protocols.decisions import spreads_from_probabilities
-from calipers.protocols.listwise import Listwise
-from calipers.protocols.pairwise import Pairwise
-from calipers.protocols.pointwise import Pointwise
 from calipers.protocols.question import ScoreProtocol
-from calipers.protocols.reading import REFUSED, SCALE, ScoredReply, rejected_reading
+from calipers.protocols.reading import REFUSED, SCALE, ScoredReply, rejected_reading, spreads_from_probabilities
+from calipers.protocols.scores import Listwise, Pairwise, Pointwise
 from calipers.replies import ScoreReading
 from calipers.replies.text import judges_turn
 from calipers.types import Ask, Completion, JudgeRequest, Logprobs, RenderedGroup

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from calipers.replies import ScoreReading
 from calipers.replies.names import CONTRADICTED, TWO_VERDICTS, WORDS_AROUND
-from calipers.types import Ask, JudgeRequest, Judgment, Rating, Reading
+from calipers.types import Ask, Completion, JudgeRequest, Judgment, Rating, Reading
 
 SCALE = (0, 100)
 """The scale on which scores are compared, whatever the scale of the question."""
@@ -188,3 +190,33 @@ class _Names:
         item = asked.ask.order[asked.keys.index(word)]
         members = asked.view.candidates[item].members
         return asked.view.ids[members[0]] if members else "a test answer"
+
+
+def spreads_from_probabilities(completion: Completion, keys: Sequence[str]) -> Mapping[str, float]:
+    """Return the standard deviation of each key's score (0 to 1), from the probabilities that a decision endpoint
+    returns as JSON in place of reasoning.
+
+    Empty if there are none. A key that the endpoint refused to score is omitted.
+    """
+    if not completion.reasoning.startswith(f'{{"{keys[0]}": '):
+        return {}
+    try:
+        by_key = json.loads(completion.reasoning)
+    except (ValueError, RecursionError):
+        return {}
+    if list(by_key) != list(keys) or not all(value is None or _is_distribution(value) for value in by_key.values()):
+        return {}
+    return {key: _standard_deviation(value) for key, value in by_key.items() if value is not None}
+
+
+def _is_distribution(value: object) -> bool:
+    if not isinstance(value, list) or len(value) < 2 or not all(type(share) in {int, float} for share in value):
+        return False
+    return min(value) >= 0 and 0.99 < math.fsum(value) < 1.01
+
+
+def _standard_deviation(probabilities: Sequence[float]) -> float:
+    """Return the standard deviation of a score whose possible levels are evenly spaced from 0 to 1."""
+    levels = [(level / (len(probabilities) - 1), share) for level, share in enumerate(probabilities)]
+    mean = math.fsum(level * share for level, share in levels)
+    return math.sqrt(math.fsum((level - mean) ** 2 * share for level, share in levels))

@@ -37,61 +37,43 @@ def _definition(name: str, description: str, properties: Mapping[str, Any], requ
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
+_ALL = {"type": "string", "description": "Only the files of this attempt. Default: all."}
+_TEXT = {"type": "string", "description": "The text to find. It is no pattern."}
+_OTHER = {"type": "string", "description": 'What to compare with. Default: "task".'}
+_FIRST = {"type": "integer", "description": "The first line to read, from 1. Default: 1."}
+_COUNT = {"type": "integer", "description": "How many lines to read. Default: 200."}
+_CODE = {"type": "string", "description": "The program."}
+_PROGRAM = (
+    "Run a Python program and return what it prints. `files` is a dict: files[attempt][path] is a file's text. The "
+    "program has the standard library's pure modules, and no network, files or processes."
+)
+_DIFF = "Show how a file of an attempt differs from the file of the same path of the task, or of another attempt."
+
 _DEFINITIONS: Final[Mapping[str, Tool]] = {
-    "list_files": _definition(
-        "list_files",
-        "List the files of all attempts, with their sizes.",
-        {
-            "attempt": {"type": "string", "description": "List only the files of this attempt. Default: all."},
-            "first_file": {"type": "integer", "description": "The first file of each to list, from 1. Default: 1."},
-            "files": {"type": "integer", "description": "How many files to list. Default: 200, over all attempts."},
-        },
-        (),
-    ),
-    "read_file": _definition(
-        "read_file",
-        "Read lines of a file.",
-        {
-            "attempt": _ATTEMPT,
-            "path": _PATH,
-            "first_line": {"type": "integer", "description": "The first line to read, from 1. Default: 1."},
-            "lines": {"type": "integer", "description": "How many lines to read. Default: 200."},
-        },
-        ("attempt", "path"),
-    ),
-    "search": _definition(
-        "search",
-        "Find the lines of files that contain a text, in any case.",
-        {
-            "text": {"type": "string", "description": "The text to find. It is no pattern."},
-            "attempt": {"type": "string", "description": "Search only this attempt. Default: all."},
-        },
-        ("text",),
-    ),
-    "diff": _definition(
-        "diff",
-        "Show how a file of an attempt differs from the file of the same path of the task, or of another attempt.",
-        {
-            "attempt": _ATTEMPT,
-            "path": _PATH,
-            "other": {"type": "string", "description": 'What to compare with. Default: "task".'},
-        },
-        ("attempt", "path"),
-    ),
-    "python": _definition(
-        "python",
-        "Run a Python program and return what it prints. `files` is a dict: files[attempt][path] is a file's text. The "
-        "program has the standard library's pure modules, and no network, files or processes.",
-        {"code": {"type": "string", "description": "The program."}},
-        ("code",),
-    ),
+    name: _definition(name, description, properties, required)
+    for name, description, properties, required in (
+        ("list_files", "List the files of all attempts, with their sizes.", {"attempt": _ALL}, ()),
+        (
+            "read_file",
+            "Read lines of a file.",
+            {"attempt": _ATTEMPT, "path": _PATH, "first_line": _FIRST, "lines": _COUNT},
+            ("attempt", "path"),
+        ),
+        (
+            "search",
+            "Find the lines of files that contain a text, in any case.",
+            {"text": _TEXT, "attempt": _ALL},
+            ("text",),
+        ),
+        ("diff", _DIFF, {"attempt": _ATTEMPT, "path": _PATH, "other": _OTHER}, ("attempt", "path")),
+        ("python", _PROGRAM, {"code": _CODE}, ("code",)),
+    )
 }
 
 
 def window_beside(window: Window | None) -> tuple[Window | None, int]:
-    """Return the part of the judge's context window that is for the first turn, and how many bytes tools may return.
-
-    The results of tools get at most half of the window.
+    """Return the part of the judge's context window that is for the first turn, and how many bytes tools may return:
+    at most half of the window.
     """
     if window is None:
         return None, _MOST_BYTES

@@ -8,6 +8,9 @@ from calipers.types.answers import (
     FinishReason,
     Logprobs,
     PlanState,
+    ToolCall,
+    said_and_calls,
+    text_of_calls,
 )
 from calipers.types.groups import Criterion, Message, Prepared, Rubric, Tool, Trajectory, TrajectoryGroup, Transcript
 from calipers.types.judgments import (
@@ -37,7 +40,6 @@ from calipers.types.results import (
     TrajectoryResult,
     TrajectoryStatus,
 )
-from calipers.types.tool_calls import ToolCall, said_and_calls, text_of_calls
 from calipers.types.usage import NO_FAILED_CALLS, FailedCall, FailedCalls, Usage
 
 __all__ = [

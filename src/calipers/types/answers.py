@@ -5,16 +5,17 @@ Also ``PlanState``, from which a planner chooses the next questions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from calipers.types.judgments import Reading, Scores
 from calipers.types.questions import Ask, RenderedGroup, Window
 from calipers.types.usage import NO_FAILED_CALLS, NO_USAGE, FailedCalls, Usage
 
 FinishReason: TypeAlias = Literal["stop", "length", "refused", "tool_calls", "unknown"]
-"""Why an answer ended. After "tool_calls", the answer's text is that of ``tool_calls.text_of_calls``."""
+"""Why an answer ended. After "tool_calls", the answer's text is that of ``text_of_calls``."""
 FailureKind: TypeAlias = Literal[
     "unreachable", "unauthorized", "not_found", "rate_limited", "server", "timeout", "context_window", "refused",
     "bad_request", "bad_reply", "not_recorded", "deadline", "budget", "internal",
@@ -96,3 +97,42 @@ class PlanState:
     answered: tuple[Answered, ...]
     scores: Scores
     seed: int = 0
+
+
+TOOL_NAMES: Final = ("list_files", "read_file", "search", "diff", "python")
+"""The tools that a judge may have. None of them runs a candidate's code, unless a judge's own program does so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A judge's call of a tool: the tool's ``name``, and its ``arguments`` as JSON text, both as the judge wrote
+    them.
+    """
+
+    name: str
+    arguments: str
+
+
+def text_of_calls(calls: Sequence[ToolCall], said: str = "") -> str:
+    """Return the text of an answer that calls tools: one JSON object with what the judge ``said`` and its calls.
+
+    The server's ids of the calls are left out: they differ at every attempt, and the next question follows from this
+    text.
+    """
+    listed = [{"name": call.name, "arguments": call.arguments} for call in calls]
+    return json.dumps({"said": said, "tool_calls": listed}, ensure_ascii=False)
+
+
+def said_and_calls(completion: Completion) -> tuple[str, tuple[ToolCall, ...]]:
+    """Return what the judge said in an answer whose ``finish_reason`` is "tool_calls", and the tools that it called.
+
+    No calls are returned for a text that ``text_of_calls`` did not write, such as one that was too long to be recorded
+    whole.
+    """
+    try:
+        found = json.loads(completion.text)
+        return str(found["said"]), tuple(
+            ToolCall(str(call["name"]), str(call["arguments"])) for call in found["tool_calls"]
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "", ()

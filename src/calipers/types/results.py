@@ -16,6 +16,7 @@ Certainty: TypeAlias = Literal["certain", "likely", "suspicious"]
 OnAttack: TypeAlias = Literal["report", "quarantine", "floor"]
 ReliabilityBasis: TypeAlias = Literal[ErrorBasis, "unknown"]
 
+_COLUMNS: Final = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
 _MOST_REWARDS: Final = 16
 _LONGEST_REASON: Final = 80
 """The most rewards of a group, and characters of a reason, that a ``repr`` shows."""
@@ -61,14 +62,15 @@ class TrajectoryResult:
 
     def __repr__(self) -> str:
         """Show the id, status, reward, score and reason in one line."""
-        scored = "" if self.score is None else f", score={_number(self.score)}{_plus_minus(self.stderr)}"
-        why = "" if self.reason is None else f", {_excerpt(self.reason)}"
+        error = "" if self.stderr is None else f" ± {self.stderr:.2g}"
+        scored = "" if self.score is None else f", score={_number(self.score)}{error}"
+        cut = "..." if self.reason and len(self.reason) > _LONGEST_REASON else ""
+        why = "" if self.reason is None else f", {self.reason[:_LONGEST_REASON]!r}{cut}"
         return f"TrajectoryResult({self.id!r:.80}, {self.status}, reward={_number(self.reward)}{scored}{why})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as data: an object of the result file with the contract's keys first, then ``extra``."""
-        names = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
-        own: dict[str, Any] = {name: getattr(self, name) for name in names}
+        own: dict[str, Any] = {name: getattr(self, name) for name in _COLUMNS}
         if self.attacks:
             own["attacks"] = [attack.to_dict() for attack in self.attacks]
         return _with_extra(own, self.extra)
@@ -128,10 +130,11 @@ class GroupResult:
 
         shown = ", ".join(map(_number, self.rewards[:_MOST_REWARDS]))
         more = f", ... {len(self.rewards) - _MOST_REWARDS} more" if len(self.rewards) > _MOST_REWARDS else ""
+        cost = "cost unknown" if self.usage.cost_usd is None else f"${self.usage.cost_usd:.4f}"
         warned = f", {counted(len(self.warnings), 'warning')}" if self.warnings else ""
         return (
             f"GroupResult({self.group_id!r:.80}, {self.status}, rewards=[{shown}{more}], "
-            f"{counted(self.judge_calls, 'answer')}, {_cost(self.usage)}{warned})"
+            f"{counted(self.judge_calls, 'answer')}, {cost}{warned})"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,48 +161,13 @@ class GroupResult:
             import pandas as pd  # noqa: PLC0415 - not a dependency of calipers
         except ImportError:
             raise ImportError("to_pandas() needs pandas: pip install pandas") from None
-        names = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
-        rows = [{"group_id": self.group_id} | {name: getattr(one, name) for name in names} for one in self.trajectories]
+        rows = [[self.group_id, *(getattr(one, name) for name in _COLUMNS)] for one in self.trajectories]
         numbers = dict.fromkeys(("reward", "score", "stderr"), "float64")
-        return pd.DataFrame(rows, columns=["group_id", *names]).astype(numbers)
-
-    def _repr_html_(self) -> str:
-        """Return the group's ranking for a notebook."""
-        from calipers.types import markup  # noqa: PLC0415 - only notebooks need it
-        from calipers.types.encoding import counted  # noqa: PLC0415 - only a repr needs it
-
-        members = sorted(self.trajectories, key=lambda one: (one.reward is None, -(one.reward or 0.0)))
-        rows = [
-            (
-                one.id,
-                one.reward,
-                one.score,
-                one.stderr,
-                one.explanation or "" if one.reason is None else f"{one.status}: {one.reason}",
-            )
-            for one in members
-        ]
-        facts = f"{self.status}, {counted(self.judge_calls, 'answer')}, {_cost(self.usage)}"
-        if self.reliability.value is not None:
-            facts += f", reliability {self.reliability.value:.2f}"
-        table = markup.table(("trajectory", "reward", "score", "± standard error", "the judge says"), rows)
-        return markup.heading(self.group_id, facts) + table + markup.lines(self.warnings)
-
-
-def _cost(usage: Usage) -> str:
-    return "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+        return pd.DataFrame(rows, columns=["group_id", *_COLUMNS]).astype(numbers)
 
 
 def _number(value: float | None) -> str:
     return "None" if value is None else f"{value:.4g}"
-
-
-def _plus_minus(stderr: float | None) -> str:
-    return "" if stderr is None else f" ± {stderr:.2g}"
-
-
-def _excerpt(text: str) -> str:
-    return repr(text) if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]!r}..."
 
 
 def _with_extra(own: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""The versions of the policy that made a rollout, as trainers state them: numbers that grow with each new version.
-
-Pure.
-"""
+"""The versions of the policy that made a rollout, as trainers state them: numbers that grow with each new version."""
 
 from __future__ import annotations
 
@@ -21,11 +18,8 @@ def versions_in(value: Any) -> tuple[int, ...]:
 
     Empty if there is none, or if anything in it is something else: a version is never guessed.
     """
-    if isinstance(value, list | tuple):
-        found = [_version(one) for one in value]
-        return () if None in found else tuple(one for one in found if one is not None)
-    one = _version(value)
-    return () if one is None else (one,)
+    found = [_version(part) for part in (value if isinstance(value, list | tuple) else (value,))]
+    return () if None in found else tuple(number for number in found if number is not None)
 
 
 def version_fields(*values: Any) -> dict[str, Any]:
