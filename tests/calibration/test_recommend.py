@@ -112,7 +112,7 @@ def test_comments_name_judges_without_their_servers_and_values_with_them():
 
 
 def key(judge: str = "a", *, at: float | None = None, variant: str | None = None) -> Key:
-    return Key(judge, "listwise", variant, at, None)
+    return Key(judge, "listwise", variant, at)
 
 
 def settings(*keys: Key, **asked: Asked) -> tuple[dict[str, Any], str]:
@@ -169,4 +169,4 @@ async def test_what_collect_judgments_asked_is_recommended_in_python():
     every = [as_group(one) for one in texts]
     params = {"temperature": 0.3, "top_p": 0.5}
     answers = await collect_judgments(every, "embedded", params=params)
-    assert answers.asked_by_key == {Key("embedded", "listwise", None, 0.3, None): Asked(params)}
+    assert answers.asked_by_key == {Key("embedded", "listwise", None, 0.3): Asked(params)}

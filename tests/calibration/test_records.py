@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration import calibrate
-from calipers.calibration.records import as_record, as_records, read_judgments
+from calipers.calibration.records import as_record, as_records
 from calipers.errors import InputError
 
 GOOD: dict[str, Any] = {
@@ -106,19 +106,19 @@ def test_files_are_read_packed_or_not_and_bad_lines_named(tmp_path: Path):
     packed.write_bytes(gzip.compress(lines.encode()))
     for path in (plain, packed):
         problems: list[InputError] = []
-        assert [one.key.judge for one in read_judgments(path, on_error=problems.append)] == ["j", "3"]
+        assert [one.key.judge for one in as_records(path, on_error=problems.append)] == ["j", "3"]
         assert [problem.line for problem in problems] == [2]
         assert path.name in str(problems[0])
     with pytest.raises(InputError, match=r"j\.jsonl:2"):
-        list(read_judgments(plain))
+        list(as_records(plain))
 
 
 def test_a_missing_or_empty_file_is_said_to_be_so(tmp_path: Path):
     with pytest.raises(InputError, match="no such file"):
-        list(read_judgments(tmp_path / "none.jsonl"))
+        list(as_records(tmp_path / "none.jsonl"))
     (tmp_path / "empty.jsonl").touch()
     with pytest.raises(InputError, match="holds no judgments"):
-        list(read_judgments(tmp_path / "empty.jsonl"))
+        list(as_records(tmp_path / "empty.jsonl"))
 
 
 def test_objects_in_memory_are_taken_too_and_bad_ones_counted():
@@ -182,7 +182,7 @@ def test_a_whole_file_goes_by_one_format(tmp_path: Path) -> None:
     groups.write_text("".join(json.dumps(row) + "\n" for row in rows))
     replies = [{**LINE, "group_id": str(n), "raw_text": "[[A>B]]" if n % 4 else "[[B>A]]"} for n in range(12)]
     said.write_text("".join(json.dumps(reply) + "\n" for reply in replies))
-    judge = calibrate(groups, read_judgments(said, format="arena_hard")).judges[0]
+    judge = calibrate(groups, as_records(said, format="arena_hard")).judges[0]
     assert (judge.key.mode, judge.groups, judge.top1) == ("pairwise", 12, 0.75)
     command = [sys.executable, "-m", "calipers", "calibrate", str(groups), "--judgments", str(said)]
     run = subprocess.run(

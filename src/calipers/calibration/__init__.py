@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from calipers.calibration import curves, metrics, series
-from calipers.calibration.choice import Choice, Judged, Way, choose_way, measured_ways
-from calipers.calibration.comparable import prompts
+from calipers.calibration.choice import Choice, Way, choose_way, measured_ways
 from calipers.calibration.findings import (
     Finding,
     findings_about_choice,
@@ -21,7 +20,6 @@ from calipers.calibration.findings import (
     findings_about_series,
 )
 from calipers.calibration.metrics import Difference, JudgeFigures, plain
-from calipers.calibration.panels import units_of
 from calipers.calibration.recommend import Asked, recommendation_toml
 from calipers.calibration.records import Key, Measure, Record, as_records
 from calipers.errors import ConfigError, InputError
@@ -72,17 +70,6 @@ class Calibration:
             shown.append(f"{one.judge} fidelity {known} on {counted(one.groups, 'group')}")
         return f"Calibration({'; '.join([*shown, counted(len(self.findings), 'finding')])})"
 
-    def _repr_html_(self) -> str:
-        """Return the judges' figures, the findings and the recommendation for a notebook."""
-        from calipers.types import markup  # noqa: PLC0415 - only notebooks need it
-
-        heads = [one for one in metrics.METRICS if one.head]
-        rows = [(one.judge, one.asked, *(one.values[head.name] for head in heads)) for one in self.judges]
-        lines = [one.text if one.judge is None else f"{one.judge} ({one.variant}): {one.text}" for one in self.findings]
-        top = markup.heading("Calibration", "agreement with gold, over all calls of a group")
-        table = markup.table(("judge", "asked", *(head.head for head in heads)), rows)
-        return top + table + markup.lines(lines) + markup.code(self.recommendation)
-
 
 def calibrate(
     groups: str | os.PathLike[str] | Iterable[object],
@@ -115,9 +102,9 @@ def calibrate(
     frame = series.Frame.of(_groups(groups, complain))
     built, tally = series.build_series(as_records(judgments, on_error=complain), frame)
     drawn = [curves.fidelity_curve(one, one.gold(frame)) for one in built]
-    measured = metrics.figures_of_series(built, frame, drawn)
+    measured = tuple(metrics.figures_of_series(one, frame, curve) for one, curve in zip(built, drawn, strict=True))
     alone = measured_ways(built, drawn, frame)
-    choice = choose_way(alone, per_group, Judged(units_of(built, frame), frame, prompts(frame)))
+    choice = choose_way(alone, per_group, built, frame)
     findings = list(findings_about_input(frame, tally))
     for one, judge in zip(built, measured, strict=True):
         findings += findings_about_series(one, judge)

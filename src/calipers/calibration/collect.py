@@ -114,7 +114,7 @@ class JudgeAnswers:
         """How the judge was asked, by the keys of its judgments."""
         asked = Asked() if self.settings is None else Asked.of(self.settings)
         modes = {one["mode"] for one in self.judgments}
-        return {Key(self.judge, mode, self.prompt_variant, self.temperature, None): asked for mode in modes}
+        return {Key(self.judge, mode, self.prompt_variant, self.temperature): asked for mode in modes}
 
     def spent(self) -> Spent:
         """Return the cost of the judge's answers so far."""

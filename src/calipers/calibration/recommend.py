@@ -101,11 +101,8 @@ def _measured(choice: Choice, names: Mapping[str, str]) -> list[str]:
         lines.append("# Better members get lower scores. Do not train on it.")
     elif interval and interval[0] <= 0:
         lines.append("# Its interval includes 0: it may be no better than chance. Do not train on it.")
-    if not choice.shared:
+    if not choice.common.shared:
         lines.append("# Not all ways were measured on the same groups: each was compared on its own.")
-    elif choice.common_groups < known and choice.common_fidelity is not None:
-        common = f"{choice.common_groups} groups on which all ways were compared: {choice.common_fidelity:.3f}"
-        lines.append(f"# On the {common}.")
     aside = sorted({_name(one.judges[0], names) for one in choice.aside})
     return [*lines, *([f"# Not compared, because they scored too few groups: {', '.join(aside)}."] if aside else [])]
 
@@ -211,8 +208,7 @@ def _rubric(way: Way, files: Mapping[str, str]) -> list[str]:
 
 
 def _questions(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:
-    lines = [f"# Measured for the criterion {_comment(way.criterion)}."] if way.criterion else []
-    lines.append(f'protocol = "{way.protocol}"')
+    lines = [f'protocol = "{way.protocol}"']
     orders = way.orders
     if way.protocol == "pairwise":
         rates = [one.order_flip_rate for one in figures if one.order_flip_rate is not None]
@@ -233,8 +229,7 @@ def _questions(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:
 
 
 def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
-    asked = {(key.judge, key.protocol, key.prompt_variant) for key in way.keys}
-    return [one for one in judges if (one.judge, one.key.protocol, one.key.prompt_variant) in asked]
+    return [one for one in judges if one.key in way.keys]
 
 
 def _ties(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:

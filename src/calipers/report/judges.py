@@ -151,7 +151,7 @@ def _names(judges: Sequence[Mapping[str, Any]]) -> list[str]:
     found = []
     for name, one in zip(names, judges, strict=True):
         heat = measured_number(one.get("temperature"))
-        parts = [_text(one.get(key)) for key in ("mode", "prompt_variant", "criterion")]
+        parts = [_text(one.get(key)) for key in ("mode", "prompt_variant")]
         parts += [None if heat is None else f"t={heat:g}"]
         asked = ", ".join(part for part in parts if part)
         found.append(f"{name} ({asked})" if counts[name] > 1 and asked else name)
