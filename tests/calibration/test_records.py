@@ -158,8 +158,8 @@ def test_scores_are_on_the_formats_scale_or_the_lines() -> None:
     line = {**LINE, "order": ["a"], "raw_text": "[RESULT] 4", "format": "prometheus"}
     assert (as_record(line).scores, as_record(line).scale) == ({"a": 4}, (1, 5))
     assert as_record({**line, "scale": [0, 1]}).scores == {"a": 0.75}
-    both = as_record({**LINE, "raw_text": "8 7\nBecause", "format": "vicuna", "mode": "pairwise_scores"})
-    assert (both.scores, both.key.mode) == ({"a": 8, "b": 7}, "pairwise_scores")
+    both = as_record({**LINE, "raw_text": "8 7\nBecause", "format": "vicuna", "mode": "listwise"})
+    assert (both.scores, both.key.mode) == ({"a": 8, "b": 7}, "listwise")
 
 
 def test_a_verdict_is_a_score_of_nought_or_one_and_neither_is_none() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from calipers.calibration import calibrate
 from calipers.calibration.records import as_record
-from calipers.calibration.series import Frame, Series, Swap, build_series
+from calipers.calibration.series import Frame, Series, build_series
 from calipers.errors import InputError
 from calipers.inputs import as_group
 from judged import gold_of, group, groups, rated, record
@@ -52,7 +52,7 @@ def test_both_orders_of_a_pair_are_two_calls_and_a_swap():
     (series,) = built([PAIR], pair("a", "b", "a"), pair("b", "a", "b"))
     assert series.most == 2
     assert series.scores(0, 2)[0].tolist() == [0.5, 0.5]
-    assert series.swaps == (Swap(0, "a", "b", "first", "first"),)
+    assert series.swapped == (1, 1)
     assert series.verdicts == {"first": 2}
 
 
@@ -158,7 +158,7 @@ def test_the_order_of_lines_does_not_matter():
     shuffled = generator.sample(lines, len(lines))
     (one,), (other,) = built([PAIR], *lines), built([PAIR], *shuffled)
     assert np.array_equal(one.calls, other.calls, equal_nan=True)
-    assert one.swaps == other.swaps
+    assert one.swapped == other.swapped
 
 
 GROUPS = groups(40)

@@ -160,7 +160,7 @@ class Choice:
     interval: Interval | None
     frontier: tuple[Way, ...]
     frontier_held_out: tuple[tuple[float | None, Interval | None], ...]
-    common: Common
+    common: Common = field(repr=False, compare=False)
     aside: tuple[Way, ...]
     tried: int
     panels: tuple[Way, ...] = field(repr=False)

@@ -1,7 +1,7 @@
 """Rows of a meta-evaluation (a completion, one criterion, and people's labels), and verdicts about them.
 
 A row has HealthBench's schema: ``{"prompt": [messages], "completion": "...", "rubric": "...", "binary_labels": [true,
-false], "anonymized_physician_ids": ["a", "b"], "category": "..."}``. Verdicts
+false], "category": "..."}``. Verdicts
 are read from a file, or asked of a judge.
 """
 
@@ -26,17 +26,16 @@ from calipers.replies import extract_verdict
 from calipers.types import Criterion, Message, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
 
 _ROW: Final = (
-    '{"prompt": [...], "completion": "...", "rubric": "...", "binary_labels": [true, false], '
-    '"anonymized_physician_ids": ["a", "b"], "category": "..."}'
+    '{"prompt": [...], "completion": "...", "rubric": "...", "binary_labels": [true, false], "category": "..."}'
 )
 _VERDICT: Final = '{"judge": "...", "line": 1, "met": true} (or "raw_text" instead of "met", "item" instead of "line")'
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A criterion (``rubric``) of a completion with people's labels and their annotators; ``line`` is counted from 1.
+    """A criterion (``rubric``) of a completion with people's labels; ``line`` is counted from 1.
 
-    There are as many ``annotators`` as ``labels``, or none if the row does not name them. ``unit`` is an id of the
+    ``unit`` is an id of the
     conversation and its completion, which several rows may share.
     """
 
@@ -45,7 +44,6 @@ class Labelled:
     completion: str
     rubric: str
     labels: tuple[bool, ...]
-    annotators: tuple[str, ...] = ()
     category: str | None = None
     unit: str = field(init=False, repr=False, compare=False)
 
@@ -99,12 +97,9 @@ def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
     """Convert a row of plain data to a ``Labelled``. Raises InputError that names the field."""
     if isinstance(value, str):
         raise InputError(value)
-    labels, ids = value.get("binary_labels"), value.get("anonymized_physician_ids")
-    category, prompt = value.get("category"), value.get("prompt")
+    labels, category, prompt = (value.get(name) for name in ("binary_labels", "category", "prompt"))
     if not isinstance(labels, list) or not labels or not all(isinstance(one, bool) for one in labels):
         raise InputError(f"binary_labels: must list true or false, at least one; expected {_ROW}")
-    if ids is not None and (not isinstance(ids, list) or len(ids) != len(labels) or len(set(map(str, ids))) < len(ids)):
-        raise InputError("anonymized_physician_ids: must list a different id for each of binary_labels")
     if category is not None and not isinstance(category, str):
         raise InputError(f"category: must be text, not {type_in_words(category)}")
     if isinstance(prompt, str):
@@ -117,7 +112,7 @@ def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
             raise InputError(f"{name}: must be text that is not empty; expected {_ROW}")
     messages = canonical(prompt, where="prompt: ")
     texts = cast("str", completion), cast("str", rubric)
-    return Labelled(line, messages, *texts, tuple(labels), tuple(map(str, ids or ())), category)
+    return Labelled(line, messages, *texts, tuple(labels), category)
 
 
 def _digest(*parts: object) -> str:
