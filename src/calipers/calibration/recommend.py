@@ -64,7 +64,8 @@ def recommendation_toml(
     lines = [*_measured(choice, names), *_unscored(figures, names), *_price(choice, limit, names)]
     lines += _panel(way, names) if len(way.judges) > 1 else [f"judge = [{_text(way.judges[0])}]"]
     lines += [*request_lines(way.keys, asked or {}, names), *_rubric(way, rubrics or {})]
-    lines += [*_questions(way, figures), *_ties(way, figures)]
+    lines += _questions(way, figures)
+    lines += [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures[:1]]
     return "\n".join(lines) + "\n"
 
 
@@ -230,16 +231,6 @@ def _questions(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:
 
 def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
     return [one for one in judges if one.key in way.keys]
-
-
-def _ties(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:
-    """Return comments about groups whose differences are all noise."""
-    lines = [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures[:1]]
-    resolved = figures[0].resolve if figures and way.resolve is not None else None
-    if resolved is not None and resolved.all_noise:
-        costs = f"{resolved.tie_cost:.4f}{_interval(resolved.tie_cost_interval)}"
-        lines.append(f"# In {resolved.all_noise:.1%} of groups all differences are noise; tying them costs {costs}.")
-    return lines
 
 
 def _name(judge: str, names: Mapping[str, str]) -> str:

@@ -15,8 +15,8 @@ export const FLAGS = {
 };
 
 const spread = (row) => {
-  const known = row.scores.map((one) => one[0]).filter((score) => score !== null);
-  return known.length < 2 ? Infinity : Math.max(...known) - Math.min(...known);
+  const known = row.scores.map((one) => one[0]).filter((score) => score !== null).sort((a, b) => a - b);
+  return known.length < 2 ? Infinity : known.at(-1) - known[0];
 };
 const scored = (row) => row.scores.filter((one) => one[2] !== null).length - row.scores.length;
 
