@@ -20,9 +20,8 @@ from calipers.calibration.criteria import (
     is_labelled,
     meta_evaluate,
     read_labelled,
-    read_verdicts,
 )
-from calipers.calibration.criteria.rows import as_recorded, collect_verdicts
+from calipers.calibration.criteria.rows import as_recorded, collect_verdicts, recorded_verdicts
 from calipers.errors import InputError, PermanentError
 from calipers.types import Completion, JudgeRequest
 from grading import Grader
@@ -228,18 +227,10 @@ def test_a_verdict_finds_its_row_by_item_and_foreign_ones_are_told() -> None:
     assert any("1 of 4 rows" in line for line in found.findings)
 
 
-def test_raw_replies_are_read_or_not_available() -> None:
-    raw = [as_recorded({"judge": "j", "line": 1, "raw_text": text}) for text in (
-        '```json\n{"explanation": "It is short.", "criteria_met": true}\n```', '{"criteria_met": false}',
-        "I am not sure.", "")]  # fmt: skip
-    assert [one.met for one in raw] == [True, False, None, None]
-    assert all(one.reason for one in raw[2:])
-
-
 @pytest.mark.parametrize(("value", "words"), [
     ([], "is not an object"), ({"line": 1, "met": True}, "'judge'"), ({"judge": "j", "met": True}, "has no row"),
     ({"judge": "j", "line": 0, "met": True}, "'line' is 0: it must be"),
-    ({"judge": "j", "line": 1}, "neither 'met' nor 'raw_text'"),
+    ({"judge": "j", "line": 1}, "'met' must be"),
     ({"judge": "j", "line": 1, "met": 1}, "'met' must be"), ({"judge": "j", "line": 1, "met": "yes"}, "'met' must be"),
     ({"judge": "j", "item": 3, "met": True}, "'item' must be text"),
 ])  # fmt: skip
@@ -255,10 +246,10 @@ def test_a_file_of_verdicts_is_read_line_by_line(tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     file.write_text("\n".join([json.dumps(recorded(True)[0]), "nonsense"]))
     bad: list[InputError] = []
-    assert [one.met for one in read_verdicts(file, on_error=bad.append)] == [True]
+    assert [one.met for one in recorded_verdicts(file, on_error=bad.append)] == [True]
     assert str(bad[0]).startswith(f"{file}:2")
     with pytest.raises(InputError, match="no such file"):
-        list(read_verdicts(tmp_path / "none", on_error=bad.append))
+        list(recorded_verdicts(tmp_path / "none", on_error=bad.append))
 
 
 PROMPT = ({"role": "user", "content": "Is it catching?"},)

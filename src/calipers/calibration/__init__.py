@@ -25,7 +25,7 @@ from calipers.calibration.records import Key, Measure, Record, as_records
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
 from calipers.types import TrajectoryGroup
-from calipers.types.encoding import counted, finite_number
+from calipers.types.encoding import finite_number
 
 __all__ = ["Calibration", "Finding", "JudgeFigures", "Record", "Way", "calibrate"]
 
@@ -60,15 +60,6 @@ class Calibration:
             "search": None if self.choice is None else plain(self.choice.to_dict()),
             "findings": [one.to_dict() for one in self.findings],
         }
-
-    def __repr__(self) -> str:
-        """Show the fidelity of each judge in one line; ``to_dict`` has all figures."""
-        shown = []
-        for one in self.judges:
-            level = one.advantage_fidelity
-            known = "unknown" if level is None else f"{level:.3f}"
-            shown.append(f"{one.judge} fidelity {known} on {counted(one.groups, 'group')}")
-        return f"Calibration({'; '.join([*shown, counted(len(self.findings), 'finding')])})"
 
 
 def calibrate(

@@ -101,9 +101,9 @@ class Way:
     def to_dict(self) -> dict[str, Any]:
         """Return the object of ``ways`` in the JSON report, with its mean fidelity and interval."""
         members = zip(self.keys, self.weights or (), strict=False)
-        names = ("judges", "protocol", "orders", "samples", "cost", "prompt_variant", "temperature", "weights")
-        names += ("resolve", "most", "error_correlation", "effective_votes")
-        return {name: getattr(self, name) for name in names} | {
+        names = "judges protocol orders samples cost prompt_variant temperature weights resolve most"
+        names += " error_correlation effective_votes"
+        return {name: getattr(self, name) for name in names.split()} | {
             "members": [
                 {"judge": key.judge, "temperature": key.temperature, "weight": share} for key, share in members
             ],
@@ -260,7 +260,7 @@ class Contest:
         """Return the panels of the judges that scored all groups on which ways are compared."""
         wanted = self.common.groups
         some = [one for one in series if not is_stand_in(one.key.judge)]
-        scored = [one.on_frame((~np.isnan(one.calls)).any(axis=(1, 2)), frame) == 1 for one in some]
+        scored = [one.on_frame(np.asarray((~np.isnan(one.calls)).any(axis=(1, 2)), float), frame) == 1 for one in some]
         if not self.common.shared:  # only the groups that all judges scored can show what they are worth together
             wanted = np.asarray(np.all(scored, axis=0) & wanted)
         members = [one for one, known in zip(some, scored, strict=True) if known[wanted].all()]

@@ -11,14 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
-from calipers.errors import ConfigError, InputError
+from calipers.errors import InputError
 from calipers.inputs import records
 from calipers.inputs.plain import type_in_words
 from calipers.inputs.records import is_table, table_rows
-from calipers.replies.compare import extract_choice, extract_ranking
-from calipers.replies.formats.known import format_named
-from calipers.replies.scores import extract_scores
-from calipers.replies.verdict import extract_verdict
 from calipers.types import GroupStatus
 from calipers.types.encoding import LARGEST
 
@@ -46,7 +42,8 @@ class Cost:
 
     def times(self, factor: float) -> Cost:
         """Return the cost multiplied by ``factor``."""
-        return Cost(*(None if one is None else one * factor for one in astuple(self)))
+        amounts: list[Any] = [None if one is None else one * factor for one in astuple(self)]
+        return Cost(*amounts)
 
     def of(self, measure: Measure) -> float | None:
         """Return the amount of ``measure``; None if unknown."""
@@ -59,7 +56,8 @@ class Cost:
     def total(costs: Iterable[Cost]) -> Cost:
         """Return the sum; tokens and dollars are unknown if they are unknown in any of ``costs``."""
         columns = zip(*map(astuple, [Cost(0, 0, 0, 0, 0.0), *costs]), strict=True)
-        return Cost(*(None if None in column else sum(column) for column in columns))
+        sums: list[Any] = [None if None in column else sum(column) for column in columns]
+        return Cost(*sums)
 
 
 NOTHING: Final = Cost(0, 0)
@@ -116,15 +114,10 @@ class Record:
     numbered: bool = True
 
 
-def as_records(
-    judgments: object,
-    *,
-    format: str | None = None,  # noqa: A002 - what people call it
-    on_error: Callable[[InputError], None] | None = None,
-) -> Iterator[Record]:
+def as_records(judgments: object, *, on_error: Callable[[InputError], None] | None = None) -> Iterator[Record]:
     """Yield records from a ``.jsonl`` or ``.jsonl.gz`` file, a data frame, or an iterable of its objects or of Records.
 
-    ``format`` is the reply format of lines that name none. A bad line is passed to ``on_error`` as an InputError with
+    A bad line is passed to ``on_error`` as an InputError with
     its place and remedy, and skipped; without ``on_error``, it is raised. Raises InputError for anything else, and for
     a file that cannot be read or is empty.
     """
@@ -137,7 +130,7 @@ def as_records(
     lines = 0
     for lines, value in rows:
         try:
-            yield value if isinstance(value, Record) else as_record(value, format=format)
+            yield value if isinstance(value, Record) else as_record(value)
         except InputError as error:
             placed = InputError(str(error), source=source, line=lines) if source else None
             placed = placed or InputError(f"judgment {lines}: {error}")
@@ -148,7 +141,7 @@ def as_records(
         raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=source)
 
 
-def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A002 - what people call it
+def as_record(value: object) -> Record:
     """Return an object of a judgments file, checked. Raises InputError with the problem and what was expected."""
     if isinstance(value, str):
         raise InputError(value)
@@ -158,9 +151,8 @@ def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A
     if not isinstance(order, list | tuple) or not order:
         raise InputError(f"'order' must list the ids as shown; expected {_SHAPE}")
     ids = _ids(order, "order")
-    form = value.get("format", format)
-    if form is not None and value.get("parsed") is None and value.get("raw_text") is not None:
-        value = {**value, **_parse_raw_reply(value, ids, _text(form, "'format'"))}
+    if value.get("format") is not None and value.get("parsed") is None:
+        raise InputError("'raw_text' is not read: read it with calipers.extract_choice, extract_scores and others")
     answer = _answer(value.get("parsed"), ids)
     sample = value.get("sample_index")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int)):
@@ -233,40 +225,6 @@ def _winner(name: str, margin: object, order: tuple[str, ...]) -> dict[str, Any]
     if not 0 <= size <= 1:
         raise InputError(f"'parsed.margin' is {size:g}; it must be a number from 0 to 1")
     return {"winner": name if size else TIE, "margin": size if name != TIE else 0.0}
-
-
-def _parse_raw_reply(value: Mapping[str, Any], order: Sequence[str], name: str) -> Mapping[str, Any]:
-    """Return ``parsed``, ``mode`` and ``scale`` of a line whose ``raw_text`` is in the format ``name``."""
-    try:
-        form = format_named(name)
-    except ConfigError as error:
-        raise InputError(str(error)) from None
-    raw, mode = value.get("raw_text"), value.get("mode")
-    if not isinstance(raw, str):
-        raise InputError("'format' describes 'raw_text', which must be text")
-    if "choice" in form.reads and len(order) == 2 and mode in (None, "pairwise"):
-        choice = extract_choice(raw, order, format=form.name)
-        parsed = None if choice.choice is None else {"winner": choice.choice, "margin": choice.margin}
-        return {"mode": "pairwise", "parsed": parsed}
-    if "ranking" in form.reads and mode in (None, "listwise"):
-        ranking = extract_ranking(raw, order, format=form.name).ranking
-        return {"mode": "listwise", "parsed": {"ranking": list(ranking)} if ranking else None}
-    if "scores" in form.reads and mode != "pairwise":
-        scale = form.scale if value.get("scale") is None else _scale(value["scale"])
-        if scale is None:
-            raise InputError(f"format {form.name!r} has no scale: add 'scale', as [lowest, highest]")
-        scores = extract_scores(raw, order, scale=scale, format=form.name).scores
-        mode = mode or ("pointwise" if len(order) == 1 else "listwise")
-        return {"mode": mode, "scale": list(scale), "parsed": {"scores": scores} if scores else None}
-    if "verdict" in form.reads and mode in (None, "pointwise") and len(order) == 1:
-        met = extract_verdict(raw, format=form.name).met
-        return {
-            "mode": "pointwise",
-            "scale": [0, 1],
-            "parsed": None if met is None else {"scores": {order[0]: int(met)}},
-        }
-    holds = " and ".join(form.reads)
-    raise InputError(f"format {form.name!r} holds {holds}, which is nothing for mode {mode!r} with {len(order)} ids")
 
 
 def _cost(value: Mapping[str, Any], key: Key, order: Sequence[str]) -> Cost:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from statistics import fmean
 from typing import Any, Final
 
@@ -39,7 +38,7 @@ def details_of(judged: Judged) -> dict[str, Any]:
         }
         for one in result["trajectories"]
     ]
-    lines = Lines(chain(shared or (), *(one["messages"] or () for one in members)))
+    lines = Lines()
     found = {
         **result,
         "id": result["group_id"],

@@ -72,7 +72,9 @@ def as_group_result(checked: Mapping[str, Any]) -> GroupResult:
             )
             for one in checked["trajectories"]
         ),
-        **{name: checked[name] or 0 for name in _COUNTS},
+        judge_calls=checked["judge_calls"] or 0,
+        attempts=checked["attempts"] or 0,
+        unusable=checked["unusable"] or 0,
         usage=usage_of(checked["usage"]),
         warnings=tuple(checked["warnings"]),
         reliability=checked["reliability"],
@@ -82,8 +84,8 @@ def as_group_result(checked: Mapping[str, Any]) -> GroupResult:
 def usage_of(checked: Mapping[str, Any] | None) -> Usage:
     """Return what a checked result, or an answer, used; unknown tokens count as none."""
     given = checked or {}
-    tokens = (count_in(given.get(f"{name}_tokens")) or 0 for name in ("input", "output", "cached"))
-    return Usage(*tokens, measured_number(given.get("cost_usd")))
+    read, written, cached = (count_in(given.get(f"{name}_tokens")) or 0 for name in ("input", "output", "cached"))
+    return Usage(read, written, cached, measured_number(given.get("cost_usd")))
 
 
 def _status(checked: Mapping[str, Any]) -> str:

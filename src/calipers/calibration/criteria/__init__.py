@@ -25,7 +25,6 @@ from calipers.calibration.criteria.rows import (
     as_labelled,
     is_labelled,
     read_labelled,
-    read_verdicts,
     recorded_verdicts,
 )
 from calipers.calibration.measures import Array
@@ -42,7 +41,6 @@ __all__ = [
     "is_labelled",
     "meta_evaluate",
     "read_labelled",
-    "read_verdicts",
 ]
 
 Pair: TypeAlias = tuple[str, bool, bool]

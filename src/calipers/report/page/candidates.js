@@ -32,11 +32,9 @@ function column(one, rank, detail) {
   );
 }
 
-const BY_RULE = "by the rule on_attack=";
-
 /** Whose words an explanation is, and of how many answers: it is that of the first answer which has one. */
 function sayer(one, detail) {
-  if (one.explanation.startsWith(BY_RULE)) return "note";
+  if (one.explanation.startsWith("by the rule on_attack=")) return "note";
   const judge = detail.judges.length > 1 ? "a judge says" : "the judge says";
   if (one.criteria.length) return judge; // the verdicts of all answers
   const about = (judgment) => [judgment.item, judgment.first, judgment.second].includes(one.id);
