@@ -10,7 +10,7 @@ import itertools
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -58,32 +58,17 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The position bias of a judge's lists: ``bias`` is learned as in a run, None below 20 groups in several orders.
+    """The position bias of a judge's lists.
 
-    ``turned`` is the number of groups in several orders. ``share`` is the share of variance within lists that the
-    position explains (None without variance); it is also high if members are listed by quality, in one order only.
-    ``size`` is the median length of a list.
+    ``curve`` is what each position adds to a score, first to last, 0 on average, learned as in a run; None if unknown,
+    as below 20 groups in several orders. ``turned`` is the number of groups in several orders. ``share`` is the share
+    of variance within lists that the position explains (None without variance); it is also high if members are listed
+    by quality, in one order only.
     """
 
-    bias: PositionBias | None
+    curve: tuple[float, ...] | None
     turned: int
     share: float | None
-    size: int
-
-    @property
-    def curve(self) -> tuple[float, ...] | None:
-        """What each position adds to a score, first to last, 0 on average; None if unknown."""
-        return None if self.bias is None else self.bias.curve(self.size)
-
-    @classmethod
-    def learn(cls, groups: Iterable[Sequence[Rating]]) -> Places:
-        """Return the position bias in the ratings of each group; every list is a presentation."""
-        every = [list(group) for group in groups]
-        by_list = [_lists(group) for group in every]
-        lists = [ratings for group in by_list for ratings in group]
-        turned = sum(len({tuple(one.item for one in ratings) for ratings in group}) > 1 for group in by_list)
-        size = int(statistics.median_low([len(ratings) for ratings in lists] or [0]))
-        return cls(PositionBias.learn(every), turned, _share(lists), size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,33 +272,26 @@ def _places(
     calls: Sequence[Sequence[Sequence[Record]]], columns: Sequence[Mapping[str, int]], *, rescale: bool
 ) -> Places:
     """Return the position bias over every list of scores; each list is a separate presentation."""
-
-    def ratings(groups: Sequence[Sequence[Record]], known: Mapping[str, int]) -> Iterator[Rating]:
+    every, turned, sizes = [], 0, [0]
+    by_place: dict[int, list[float]] = defaultdict(list)
+    for groups, known in zip(calls, columns, strict=True):
+        lists = []
         for presentation, record in enumerate(itertools.chain.from_iterable(groups)):
             values = {} if record.scores is None else values_by_member(record, rescale=rescale)
-            for place, name in enumerate(record.order):
-                if name in values and name in known:
-                    yield Rating(known[name], values[name], presentation, place)
-
-    return Places.learn(list(ratings(groups, known)) for groups, known in zip(calls, columns, strict=True))
-
-
-def _lists(ratings: Sequence[Rating]) -> list[list[Rating]]:
-    by_presentation: dict[int, list[Rating]] = defaultdict(list)
-    for one in ratings:
-        by_presentation[one.presentation].append(one)
-    return list(by_presentation.values())
-
-
-def _share(lists: Sequence[Sequence[Rating]]) -> float | None:
-    by_place: dict[int, list[float]] = defaultdict(list)
-    for ratings in lists:
-        mean = statistics.fmean(one.value for one in ratings)
-        for one in ratings:
-            by_place[one.place].append(one.value - mean)
-    total = sum(value**2 for values in by_place.values() for value in values)
-    between = sum(len(values) * statistics.fmean(values) ** 2 for values in by_place.values())
-    return between / total if total > 1e-12 else None
+            places = [(name, place) for place, name in enumerate(record.order) if name in values and name in known]
+            mean = statistics.fmean(values[name] for name, _ in places) if places else 0.0
+            for name, place in places:
+                by_place[place].append(values[name] - mean)
+            lists.append([Rating(known[name], values[name], presentation, place) for name, place in places])
+        lists = [ratings for ratings in lists if ratings]
+        turned += len({tuple(one.item for one in ratings) for ratings in lists}) > 1
+        sizes += map(len, lists)
+        every.append([one for ratings in lists for one in ratings])
+    total = sum(value**2 for offs in by_place.values() for value in offs)
+    between = sum(len(offs) * statistics.fmean(offs) ** 2 for offs in by_place.values())
+    bias = PositionBias.learn(every)
+    curve = None if bias is None else bias.curve(statistics.median_low(sizes[1:] or sizes))
+    return Places(curve, turned, between / total if total > 1e-12 else None)
 
 
 def calls_of_group(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[Record]]:
