@@ -227,18 +227,21 @@ def test_a_verdict_finds_its_row_by_item_and_foreign_ones_are_told() -> None:
     assert any("1 of 4 rows" in line for line in found.findings)
 
 
-@pytest.mark.parametrize(("value", "words"), [
+BAD_VERDICTS: list[tuple[Any, str]] = [
     ([], "is not an object"), ({"line": 1, "met": True}, "'judge'"), ({"judge": "j", "met": True}, "has no row"),
     ({"judge": "j", "line": 0, "met": True}, "'line' is 0: it must be"),
     ({"judge": "j", "line": 1}, "'met' must be"),
     ({"judge": "j", "line": 1, "met": 1}, "'met' must be"), ({"judge": "j", "line": 1, "met": "yes"}, "'met' must be"),
     ({"judge": "j", "item": 3, "met": True}, "'item' must be text"),
-])  # fmt: skip
-def test_a_bad_verdict_names_its_field_and_is_a_problem(value: Any, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        as_recorded(value)
-    found = meta_evaluate(ROWS, [value, *recorded(True, False, False, True)])
-    assert len(found.problems) == 1
+]  # fmt: skip
+
+
+def test_a_bad_verdict_names_its_field_and_is_a_problem() -> None:
+    for value, words in BAD_VERDICTS:
+        with pytest.raises(InputError, match=words):
+            as_recorded(value)
+    found = meta_evaluate(ROWS, [*(value for value, _ in BAD_VERDICTS), *recorded(True, False, False, True)])
+    assert len(found.problems) == len(BAD_VERDICTS)
     assert found.judges[0].graded == 4
 
 

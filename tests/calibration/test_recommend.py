@@ -40,11 +40,6 @@ def test_a_biased_pairwise_judge_is_asked_in_both_orders():
     assert recommended(*compared(GROUPS[:20], "j", bias=1.0, noise=0.3))["orders"] == 2
 
 
-def test_names_cannot_break_out_of_their_line():
-    name = 'j"\nharm = true #'
-    assert recommended(*rated(GROUPS, name, 0.2, prompt_variant="v\nharm = true"))["judge"] == [name]
-
-
 def test_a_judge_that_may_know_nothing_comes_with_a_warning():
     text = calibrate(GROUPS[:12], list(rated(GROUPS[:12], "j", 50.0))).recommendation
     assert "Do not train on it" in text
@@ -153,7 +148,8 @@ def test_a_panel_gets_what_its_judges_share_and_comments_on_the_rest():
 
 
 def test_names_and_values_stay_inside_their_line():
-    judge = "j\nharm = true #"
+    judge = 'j"\nharm = true #'
+    assert recommended(*rated(GROUPS, judge, 0.2, prompt_variant="v\nharm = true"))["judge"] == [judge]
     keys = [key(judge, at=1.0), key("b", at=0.0)]
     assert tomllib.loads("\n".join(request_lines(keys, {}, {}))) == {}
     found = tomllib.loads("\n".join(request_lines([key()], {key(): Asked({'x"]\nharm = true #': 'y"]\n'})}, {})))

@@ -159,9 +159,9 @@ class MetaEvaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report: plain objects, with None for unknown figures."""
         return {
+            "judges": [asdict(one) for one in self.judges],
             "rows": self.rows,
             "labels": self.labels,
-            "judges": [asdict(one) for one in self.judges],
             "annotators": asdict(self.among),
             "findings": list(self.findings),
         }
