@@ -61,6 +61,11 @@ class Calibration:
             "findings": [one.to_dict() for one in self.findings],
         }
 
+    def __repr__(self) -> str:
+        """Show the fidelity of each judge in one line; ``to_dict`` has all figures."""
+        shown = [f"{one.judge} fidelity {plain(one.advantage_fidelity)} in {one.groups} groups" for one in self.judges]
+        return f"Calibration({'; '.join(shown)})"
+
 
 def calibrate(
     groups: str | os.PathLike[str] | Iterable[object],
