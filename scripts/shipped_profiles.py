@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.calibration.collect import collect_judgments
-from calipers.calibration.records import Record, read_judgments
+from calipers.calibration.records import Record, as_records
 from calipers.study.profiles.measuring import measure_profile
 from calipers.study.profiles.profile import Profile, shipped_profile, write_profile
 from calipers.types import Trajectory, TrajectoryGroup
@@ -42,7 +42,7 @@ SHIPPED: Final = {
 def measured(name: str) -> Profile:
     """Measure a shipped profile anew."""
     folder, answers_of, note = SHIPPED[name]
-    records = read_judgments(DATA / folder / "judgments.jsonl.gz")
+    records = as_records(DATA / folder / "judgments.jsonl.gz")
     one_key = [repeats_of_one_question(one) for one in records] if folder == "posbias_repeat" else list(records)
     groups = DATA / folder / "groups.jsonl.gz"
     return measure_profile(str(groups), one_key, answers_of=answers_of, name=name, note=note)

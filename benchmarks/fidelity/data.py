@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.environment import recorded_data
 from calipers.calibration.measures import Flags
-from calipers.calibration.records import Record, read_judgments
+from calipers.calibration.records import Record, as_records
 from calipers.calibration.series import Frame, Series, build_series
 from calipers.inputs import read_groups
 
@@ -38,7 +38,7 @@ def load(name: str) -> tuple[Frame, list[Series]]:
 
 @cache
 def _records(name: str) -> list[Record]:
-    return list(read_judgments(recorded_data() / name / "judgments.jsonl.gz"))
+    return list(as_records(recorded_data() / name / "judgments.jsonl.gz"))
 
 
 def selected(name: str, keep: Callable[[str], bool]) -> tuple[Frame, list[Series]]:

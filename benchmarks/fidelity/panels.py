@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from benchmarks.fidelity.data import Target, figure, half, load, selected
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures
 from calipers.calibration.measures import Array, Flags, mean_of_known
-from calipers.calibration.panels import averaged_criteria, standard_scores, window_mean
+from calipers.calibration.panels import calls_on_frame, standard_scores, window_mean
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
 
@@ -91,14 +91,9 @@ def _members(series: Sequence[Series], frame: Frame) -> tuple[list[Array], Flags
         held = chosen.get(one.key.judge)
         if held is None or _rank(one, variants) > _rank(held, variants):
             chosen[one.key.judge] = one
-    parts = [[one for one in series if _without_criterion(one) == _without_criterion(best)] for best in chosen.values()]
-    rows = set.intersection(*({row for one in part for row in one.rows} for part in parts))
+    rows = set.intersection(*({*one.rows} for one in chosen.values()))
     known = np.array([row in rows for row in range(len(frame.groups))])
-    return [averaged_criteria(part, frame) for part in parts], known
-
-
-def _without_criterion(series: Series) -> Key:
-    return replace(series.key, criterion=None)
+    return [calls_on_frame(one, frame) for one in chosen.values()], known
 
 
 def _variant(series: Series) -> tuple[str, str]:

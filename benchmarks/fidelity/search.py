@@ -24,11 +24,10 @@ from benchmarks.environment import recorded_data
 from benchmarks.fidelity.data import figure, load, selected
 from benchmarks.fidelity.panels import is_natural
 from calipers.calibration import calibrate, measures
-from calipers.calibration.choice import Contest, Judged, measured_ways
+from calipers.calibration.choice import Contest, measured_ways
 from calipers.calibration.comparable import Folds, prompts
 from calipers.calibration.curves import fidelity_curve
 from calipers.calibration.measures import Array, Flags
-from calipers.calibration.panels import units_of
 from calipers.calibration.series import Frame, Series
 
 SETS = ("rb2_k8", "openqa301", "hanna", "pandalm", "llmbar natural", "llmbar other", "rankllm_listwise", "tau2_airline")
@@ -68,26 +67,25 @@ def rows(name: str, halves: int) -> Iterator[Row]:
     """Yield the figures of one set under each limit."""
     frame, series = loaded(name)
     ways = measured_ways(series, [fidelity_curve(one, frame.gold[list(one.rows)]) for one in series], frame)
-    judged = Judged(units_of(series, frame), frame, prompts(frame))
-    size = max((len(one) for one in frame.columns), default=1) if series[0].key.protocol == "pointwise" else 1
+    size = max((len(one) for one in frame.columns), default=1) if series[0].key.mode == "pointwise" else 1
     for calls in CALLS:
-        contest = Contest(ways, None if calls is None else {"calls": calls * size}, judged)
+        contest = Contest(ways, None if calls is None else {"calls": calls * size}, series, frame)
         if contest.alone:
-            yield _row(name, calls, contest, judged, halves)
+            yield _row(name, calls, contest, prompts(frame), halves)
 
 
-def _row(name: str, calls: int | None, contest: Contest, judged: Judged, halves: int) -> Row:
+def _row(name: str, calls: int | None, contest: Contest, sources: Folds, halves: int) -> Row:
     groups = contest.common.groups
     alone = np.array([way.fidelity for way in contest.alone])
-    every = np.array([*alone, *(way.fidelity for way in contest.panels(groups))])
-    tried = contest.tried()
+    every = np.array([*alone, *(way.fidelity for way in contest.offer(groups) if way.weights)])
+    tried = contest.tried
     total, count = np.zeros(len(groups)), np.zeros(len(groups))
     for seed in range(halves):
-        first = _half(judged.sources, seed)
+        first = _half(sources, seed)
         for train in (groups & first, groups & ~first):
             if not train.any():
                 continue
-            found = contest.offer(train).pick(train, contest.share)
+            found = contest.choose(train)[0].fidelity
             out = groups & ~train & ~np.isnan(found)
             total[out] += found[out]
             count[out] += 1
@@ -124,18 +122,17 @@ def weighed(name: str, halves: int) -> Weighed | None:
     """Return what weights from gold bring to the panels that the search finds, one call of each member."""
     frame, series = loaded(name)
     ways = measured_ways(series, [fidelity_curve(one, frame.gold[list(one.rows)]) for one in series], frame)
-    judged = Judged(units_of(series, frame), frame, prompts(frame))
-    contest = Contest(ways, None, judged)
-    space, groups = contest.space, contest.common.groups
+    contest = Contest(ways, None, series, frame)
+    space, groups, sources = contest.space, contest.common.groups, prompts(frame)
     if space is None:
         return None
     total, count, panels = np.zeros(len(groups)), np.zeros(len(groups)), 0
     for seed in range(halves):
-        first = _half(judged.sources, seed)
+        first = _half(sources, seed)
         for train in (groups & first, groups & ~first):
             for plan in space.plans(train):
                 if plan.count == 1:
-                    equal = replace(plan, weights=(1 / len(plan.units),) * len(plan.units))
+                    equal = replace(plan, weights=(1 / len(plan.members),) * len(plan.members))
                     gained = space.fidelity(plan) - space.fidelity(equal)
                     out = groups & ~train & ~np.isnan(gained)
                     total[out] += gained[out]

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration import calibrate
-from calipers.calibration.choice import SHARE_OF_BEST, Contest, Judged, Way, choose_way, measured_ways
-from calipers.calibration.comparable import prompts
+from calipers.calibration.choice import SHARE_OF_BEST, Contest, Way, choose_way, measured_ways
 from calipers.calibration.curves import fidelity_curve
 from calipers.calibration.measures import Array
-from calipers.calibration.panels import PanelSpace, Plan, units_of
-from calipers.calibration.records import Cost, as_record
+from calipers.calibration.panels import PanelSpace, Plan
+from calipers.calibration.records import Cost, Key, as_record
 from calipers.calibration.series import Frame, build_series
 from calipers.inputs import as_group
 from judged import compared, groups, rated
@@ -24,9 +23,9 @@ from judged import compared, groups, rated
 
 def way(level: float | Array, tokens: float | None, *, judges: tuple[str, ...] = ("j",), orders: int = 1) -> Way:
     fidelity = np.full(40, level) if isinstance(level, float) else level
-    return Way(
-        judges, "listwise", orders, 1, Cost(orders, 4 * orders, tokens, 0 if tokens is not None else None), fidelity
-    )
+    cost = Cost(orders, 4 * orders, tokens, 0 if tokens is not None else None)
+    weights = None if len(judges) == 1 else (1 / len(judges),) * len(judges)
+    return Way(tuple(Key(one, "listwise", None, None) for one in judges), orders, 1, cost, fidelity, weights)
 
 
 def test_within_a_limit_the_best_is_taken():
@@ -70,10 +69,10 @@ def test_ways_are_compared_on_the_groups_they_share_unless_those_are_few():
     easy = np.array([0.85] * 25 + [np.nan] * 15)
     found = choose_way([way(all_groups, 100), way(easy, 200, orders=2)])
     assert found is not None
-    assert (found.way.orders, found.shared) == (1, True)
+    assert (found.way.orders, found.common.shared) == (1, True)
     apart = choose_way([way(np.array([0.9] * 20 + [np.nan] * 20), 100), way(np.array([np.nan] * 20 + [0.8] * 20), 200)])
     assert apart is not None
-    assert not apart.shared
+    assert not apart.common.shared
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 1.0), st.integers(1, 1000)), min_size=1, max_size=8))
@@ -148,8 +147,8 @@ def panels(*records: dict[str, Any]) -> list[Way]:
     """Panels that the search finds, by rising price."""
     frame = Frame.of(map(as_group, FORTY))
     series = build_series(map(as_record, records), frame)[0]
-    contest = Contest(ways(*records), None, Judged(units_of(series, frame), frame, prompts(frame)))
-    return sorted(contest.panels(contest.common.groups), key=lambda way: way.cost.shown)
+    contest = Contest(ways(*records), None, series, frame)
+    return [way for way in contest.offer(contest.common.groups) if way.weights]
 
 
 def asked(found: list[Way]) -> list[tuple[str, int, int]]:
@@ -195,7 +194,7 @@ GROUPS = groups(60)
 def space(*records: dict[str, Any], affordable: Callable[[Cost], bool] = lambda _: True) -> PanelSpace:
     frame = Frame.of(map(as_group, GROUPS))
     series = build_series(map(as_record, records), frame)[0]
-    return PanelSpace(units_of(series, frame), frame, np.ones(len(GROUPS), dtype=bool), affordable)
+    return PanelSpace(series, frame, np.ones(len(GROUPS), dtype=bool), affordable)
 
 
 def plans(of: PanelSpace) -> list[Plan]:
@@ -226,7 +225,7 @@ def test_a_judge_that_contradicts_gold_is_not_paid_for():
         for line in rated(GROUPS, "wrong", 0.3)
     ]
     of = space(*rated(GROUPS, "a", 0.5), *rated(GROUPS, "b", 0.5), *wrong)
-    assert [[of.units[place].key.judge for place in plan.units] for plan in plans(of)] == [["a", "b"]]
+    assert [[of.series[place].key.judge for place in plan.members] for plan in plans(of)] == [["a", "b"]]
 
 
 def test_what_a_judge_did_not_score_leaves_its_panel_unmeasured_and_is_no_zero():

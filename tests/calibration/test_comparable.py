@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -48,41 +49,26 @@ def test_silence_about_hard_groups_buys_nothing_on_common_groups():
     one, other = judge_of(found, "honest"), judge_of(found, "silent")
     assert one.advantage_fidelity == pytest.approx(0.6)
     assert other.advantage_fidelity == pytest.approx(1.0)
-    assert (one.common_fidelity, other.common_fidelity) == (pytest.approx(1.0), pytest.approx(1.0))
-    assert one.common_groups == other.common_groups == 32
+    (pair,) = found.differences
+    assert pair.difference == pytest.approx(0.0)
+    assert pair.groups == 32
     assert (one.missing, other.missing) == (Missing(), Missing(unrecorded=8))
 
 
-@pytest.mark.parametrize(
-    ("fields", "missing"),
-    [
+def test_what_is_missing_is_counted_by_why_and_found():
+    cases: tuple[tuple[dict[str, Any], Missing], ...] = (
         ({}, Missing(unrecorded=8)),
         ({"status": "failed"}, Missing(failed=8)),
         ({"status": "abstained", "reason": "too long"}, Missing(abstained=8)),
         ({"raw_text": "I would rather not."}, Missing(failed=8)),
-    ],
-)
-def test_what_is_missing_is_counted_by_why_and_found(fields: dict[str, Any], missing: Missing):
-    found = calibrate(GROUPS, [*honest(), *silent(**fields)])
-    assert judge_of(found, "silent").missing == missing
-    (finding,) = [one for one in found.findings if one.kind == "missing_groups"]
-    assert finding.judge == "silent"
-    assert finding.text == (
-        f"no score in 8 of 40 groups with gold ({missing.as_text()}): its fidelity 1.000 is that of the other 32"
     )
-    told = found.to_dict()["judges"][1]
-    assert told["missing"] == {
-        "abstained": missing.abstained,
-        "failed": missing.failed,
-        "unrecorded": missing.unrecorded,
-    }
-
-
-def test_both_figures_are_told_where_they_differ():
-    other = [one | {"judge": "other"} for one in honest() if one["group_id"] not in {"g39", "g38"}]
-    found = calibrate(GROUPS, [*silent(), *other])
-    texts = {one.judge: one.text for one in found.findings if one.kind == "missing_groups"}
-    assert texts["other"].endswith("is that of the other 38; on the 30 common groups it is 1.000")
+    for fields, missing in cases:
+        found = calibrate(GROUPS, [*honest(), *silent(**fields)])
+        assert judge_of(found, "silent").missing == missing
+        (finding,) = [one for one in found.findings if one.kind == "missing_groups"]
+        assert finding.judge == "silent"
+        assert f"no score in 8 of 40 groups with gold ({missing.as_text()})" in finding.text
+        assert found.to_dict()["judges"][1]["missing"] == asdict(missing)
 
 
 def test_the_recommended_judge_is_chosen_on_common_groups_and_its_silence_is_told():
@@ -96,15 +82,14 @@ def test_the_recommended_judge_is_chosen_on_common_groups_and_its_silence_is_tol
 def test_a_judge_of_few_groups_is_set_aside_rather_than_shrinking_the_comparison():
     few = [one | {"judge": "few"} for one in honest()[:4]]
     found = calibrate(GROUPS, [*rated(GROUPS, "a", 0.3), *rated(GROUPS, "b", 1.0), *few])
-    assert judge_of(found, "few").common_fidelity is None
-    assert judge_of(found, "a").common_groups == 40
+    assert found.choice is not None
+    assert found.choice.to_dict()["common_groups"] == 40
     assert "# Not compared, because they scored too few groups: few." in found.recommendation
 
 
 def test_judges_without_common_groups_are_taken_as_they_are_and_that_is_said():
     halves = [one | {"judge": "first" if place < 20 else "second"} for place, one in enumerate(rated(GROUPS, "x", 0.5))]
     found = calibrate(GROUPS, halves)
-    assert all(one.common_fidelity is None for one in found.judges)
     assert "each was compared on its own" in found.recommendation
 
 

@@ -20,9 +20,8 @@ from calipers.calibration.criteria import (
     is_labelled,
     meta_evaluate,
     read_labelled,
-    read_verdicts,
 )
-from calipers.calibration.criteria.rows import as_recorded, collect_verdicts
+from calipers.calibration.criteria.rows import as_recorded, collect_verdicts, recorded_verdicts
 from calipers.errors import InputError, PermanentError
 from calipers.types import Completion, JudgeRequest
 from grading import Grader
@@ -106,7 +105,7 @@ ROW: dict[str, Any] = {
 
 def test_a_row_is_read() -> None:
     row = as_labelled(ROW, 7)
-    assert (row.line, row.labels, row.annotators, row.category) == (7, (True, False), ("p1", "p2"), "cluster:hedging")
+    assert (row.line, row.labels, row.category) == (7, (True, False), "cluster:hedging")
     assert row.prompt[0]["content"] == "Is it catching?"
     other = as_labelled(ROW | {"rubric": "Is brief."})
     assert other.unit == row.unit
@@ -118,8 +117,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"binary_labels": []}, "binary_labels: must list true or false"),
     ({"binary_labels": [1, 0]}, "binary_labels: must list true or false"),
     ({"binary_labels": None}, "binary_labels: must list"),
-    ({"anonymized_physician_ids": ["p1"]}, "a different id for each"),
-    ({"anonymized_physician_ids": ["p1", "p1"]}, "a different id for each"),
     ({"completion": None}, "completion: must be text"),
     ({"completion": " "}, "completion: must be text"),
     ({"rubric": 3}, "rubric: must be text"),
@@ -155,16 +152,16 @@ def test_such_a_file_is_told_from_groups(tmp_path: Path) -> None:
     assert [is_labelled(path) for path in (packed, groups, tmp_path / "none")] == [True, False, False]
 
 
-def row(line: int, labels: dict[str, bool], category: str = "a") -> Labelled:
+def row(line: int, labels: tuple[bool, ...], category: str = "a") -> Labelled:
     prompt = ({"role": "user", "content": "?"},)
-    return Labelled(line, prompt, f"Answer {line}.", "Is short.", tuple(labels.values()), tuple(labels), category)
+    return Labelled(line, prompt, f"Answer {line}.", "Is short.", labels, category)
 
 
 ROWS = [
-    row(1, {"p1": True, "p2": True}),
-    row(2, {"p1": False, "p2": True}),
-    row(3, {"p1": False, "p2": False}, "b"),
-    row(4, {"p1": True, "p3": False}, "b"),
+    row(1, (True, True)),
+    row(2, (False, True)),
+    row(3, (False, False), "b"),
+    row(4, (True, False), "b"),
 ]
 
 
@@ -172,26 +169,18 @@ def recorded(*mets: bool | None, judge: str = "j") -> list[dict[str, Any]]:
     return [{"judge": judge, "line": line, "met": met, "reason": "timeout"} for line, met in enumerate(mets, 1)]
 
 
-def test_each_label_is_compared_by_itself_per_category_and_annotator() -> None:
+def test_each_label_is_compared_by_itself_per_category() -> None:
     (judge,) = meta_evaluate(ROWS, recorded(True, False, False, True)).judges
     assert (judge.graded, judge.ungraded, judge.overall.labels) == (4, 0, 8)
     # met: 4 comparisons, 3 right, of 4 labels met; not met: 4, 3 right, of 4.
     assert judge.overall.balanced_f1 == pytest.approx(0.75)
     assert {name: one.labels for name, one in judge.by_category.items()} == {"a": 4, "b": 4}
-    assert judge.by_annotator["p1"].balanced_f1 == 1.0
-    assert judge.by_annotator["p2"].labels == 3
-    assert judge.by_annotator["p3"].balanced_f1 is None  # one label
 
 
 def test_annotators_are_measured_against_the_others() -> None:
-    found = meta_evaluate(ROWS, recorded(True, False, False, True))
-    assert found.among.labels == 8
-    assert asdict(found.annotators["p2"]) | {"interval": None} == {
-        "labels": 3, "precision_met": 0.5, "recall_met": 1.0, "f1_met": pytest.approx(2 / 3), "precision_not_met": 1.0,
-        "recall_not_met": 0.5, "f1_not_met": pytest.approx(2 / 3), "balanced_f1": pytest.approx(2 / 3),
-        "interval": None,
-    }  # fmt: skip
-    assert found.judges[0].above == 1.0  # of those that have a figure
+    found = meta_evaluate(ROWS, recorded(True, False, False, True)).among
+    assert found.labels == 8
+    assert found.balanced_f1 == pytest.approx(0.5)
 
 
 def test_no_verdict_is_neither_right_nor_wrong_but_counted() -> None:
@@ -239,26 +228,21 @@ def test_a_verdict_finds_its_row_by_item_and_foreign_ones_are_told() -> None:
     assert any("1 of 4 rows" in line for line in found.findings)
 
 
-def test_raw_replies_are_read_or_not_available() -> None:
-    raw = [as_recorded({"judge": "j", "line": 1, "raw_text": text}) for text in (
-        '```json\n{"explanation": "It is short.", "criteria_met": true}\n```', '{"criteria_met": false}',
-        "I am not sure.", "")]  # fmt: skip
-    assert [one.met for one in raw] == [True, False, None, None]
-    assert all(one.reason for one in raw[2:])
-
-
-@pytest.mark.parametrize(("value", "words"), [
+BAD_VERDICTS: list[tuple[Any, str]] = [
     ([], "is not an object"), ({"line": 1, "met": True}, "'judge'"), ({"judge": "j", "met": True}, "has no row"),
     ({"judge": "j", "line": 0, "met": True}, "'line' is 0: it must be"),
-    ({"judge": "j", "line": 1}, "neither 'met' nor 'raw_text'"),
+    ({"judge": "j", "line": 1}, "'met' must be"),
     ({"judge": "j", "line": 1, "met": 1}, "'met' must be"), ({"judge": "j", "line": 1, "met": "yes"}, "'met' must be"),
     ({"judge": "j", "item": 3, "met": True}, "'item' must be text"),
-])  # fmt: skip
-def test_a_bad_verdict_names_its_field_and_is_a_problem(value: Any, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        as_recorded(value)
-    found = meta_evaluate(ROWS, [value, *recorded(True, False, False, True)])
-    assert len(found.problems) == 1
+]  # fmt: skip
+
+
+def test_a_bad_verdict_names_its_field_and_is_a_problem() -> None:
+    for value, words in BAD_VERDICTS:
+        with pytest.raises(InputError, match=words):
+            as_recorded(value)
+    found = meta_evaluate(ROWS, [*(value for value, _ in BAD_VERDICTS), *recorded(True, False, False, True)])
+    assert len(found.problems) == len(BAD_VERDICTS)
     assert found.judges[0].graded == 4
 
 
@@ -266,15 +250,15 @@ def test_a_file_of_verdicts_is_read_line_by_line(tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     file.write_text("\n".join([json.dumps(recorded(True)[0]), "nonsense"]))
     bad: list[InputError] = []
-    assert [one.met for one in read_verdicts(file, on_error=bad.append)] == [True]
+    assert [one.met for one in recorded_verdicts(file, on_error=bad.append)] == [True]
     assert str(bad[0]).startswith(f"{file}:2")
     with pytest.raises(InputError, match="no such file"):
-        list(read_verdicts(tmp_path / "none", on_error=bad.append))
+        list(recorded_verdicts(tmp_path / "none", on_error=bad.append))
 
 
 PROMPT = ({"role": "user", "content": "Is it catching?"},)
 ASKED = [
-    Labelled(line, PROMPT, completion, rubric, (label, label), ("p1", "p2"), "a")
+    Labelled(line, PROMPT, completion, rubric, (label, label), "a")
     for line, completion, rubric, label in [
         (1, "Yes, very.", "Says whether.", True),
         (2, "Perhaps.", "Says whether.", False),

@@ -4,7 +4,6 @@ import numpy as np
 
 from calipers.calibration.curves import compare_with_fixed_calls, fidelity_curve
 from calipers.calibration.records import as_record
-from calipers.calibration.repeats import Stopped
 from calipers.calibration.series import Frame, build_series
 from calipers.inputs import as_group
 from judged import compared, groups, rated
@@ -30,26 +29,10 @@ def test_three_calls_or_pairs_are_not_stopped():
     assert drawn(*compared(GROUPS, "j", bias=0.0, noise=0.5)).resolved is None
 
 
-def stopped(calls: list[float], fidelity: list[float], tie_cost: list[float]) -> Stopped:
-    noisy = np.array([float(one != 0) for one in tie_cost])
-    return Stopped(np.array(calls), np.array(fidelity), noisy, np.array(tie_cost))
-
-
 def test_stopping_is_held_against_as_many_calls_for_every_group():
     """By hand: 1.5 calls lie half way between one and two."""
     by_group = np.array([[0.2, 0.4], [0.6, 0.8]])
-    found = compare_with_fixed_calls(stopped([1.0, 2.0], [0.5, 0.7], [0.0, 0.0]), by_group, tolerance=0.1)
+    found = compare_with_fixed_calls(np.array([1.0, 2.0]), np.array([0.5, 0.7]), by_group, tolerance=0.1)
     assert found is not None
     assert (found.calls, round(found.fixed_advantage_fidelity, 9)) == (1.5, 0.5)
     assert round(found.advantage_fidelity, 9) == 0.6
-    assert (found.all_noise, found.tie_cost, found.may_tie) == (0.0, 0.0, False)
-
-
-def test_ties_are_advised_where_some_are_noise_and_surely_cost_next_to_nothing():
-    by_group = np.full((2, 100), 0.5)
-    for lost, advised in ((0.001, True), (0.5, False)):
-        costs = [lost] * 10 + [0.0] * 90
-        found = compare_with_fixed_calls(stopped([1.0] * 100, [0.5] * 100, costs), by_group, tolerance=0.1)
-        assert found is not None
-        assert round(found.all_noise, 9) == 0.1
-        assert found.may_tie == advised

@@ -40,11 +40,6 @@ def test_a_biased_pairwise_judge_is_asked_in_both_orders():
     assert recommended(*compared(GROUPS[:20], "j", bias=1.0, noise=0.3))["orders"] == 2
 
 
-def test_names_cannot_break_out_of_their_line():
-    name = 'j"\nharm = true #'
-    assert recommended(*rated(GROUPS, name, 0.2, prompt_variant="v\nharm = true"))["judge"] == [name]
-
-
 def test_a_judge_that_may_know_nothing_comes_with_a_warning():
     text = calibrate(GROUPS[:12], list(rated(GROUPS[:12], "j", 50.0))).recommendation
     assert "Do not train on it" in text
@@ -112,7 +107,7 @@ def test_comments_name_judges_without_their_servers_and_values_with_them():
 
 
 def key(judge: str = "a", *, at: float | None = None, variant: str | None = None) -> Key:
-    return Key(judge, "listwise", variant, at, None)
+    return Key(judge, "listwise", variant, at)
 
 
 def settings(*keys: Key, **asked: Asked) -> tuple[dict[str, Any], str]:
@@ -153,7 +148,8 @@ def test_a_panel_gets_what_its_judges_share_and_comments_on_the_rest():
 
 
 def test_names_and_values_stay_inside_their_line():
-    judge = "j\nharm = true #"
+    judge = 'j"\nharm = true #'
+    assert recommended(*rated(GROUPS, judge, 0.2, prompt_variant="v\nharm = true"))["judge"] == [judge]
     keys = [key(judge, at=1.0), key("b", at=0.0)]
     assert tomllib.loads("\n".join(request_lines(keys, {}, {}))) == {}
     found = tomllib.loads("\n".join(request_lines([key()], {key(): Asked({'x"]\nharm = true #': 'y"]\n'})}, {})))
@@ -169,4 +165,4 @@ async def test_what_collect_judgments_asked_is_recommended_in_python():
     every = [as_group(one) for one in texts]
     params = {"temperature": 0.3, "top_p": 0.5}
     answers = await collect_judgments(every, "embedded", params=params)
-    assert answers.asked_by_key == {Key("embedded", "listwise", None, 0.3, None): Asked(params)}
+    assert answers.asked_by_key == {Key("embedded", "listwise", None, 0.3): Asked(params)}

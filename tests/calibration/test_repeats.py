@@ -18,7 +18,7 @@ LISTS = CALLS + GENERATOR.normal(scale=3.0, size=(600, 8, 1))
 @pytest.mark.parametrize("half", [2, 3, 4])
 @pytest.mark.parametrize(("calls", "shared"), [(CALLS, False), (LISTS, True)], ids=["pointwise", "listwise"])
 def test_standard_errors_are_honest_from_two_calls_on(calls: Array, half: int, *, shared: bool):
-    assert repeats.stderr_ratio(calls, shared=shared, half=half) == pytest.approx(1, abs=0.12)
+    assert repeats.stderr_ratio(calls[:, : 2 * half], shared=shared) == pytest.approx(1, abs=0.12)
 
 
 def test_the_level_of_a_list_is_no_noise_and_what_is_not_shared_is():
@@ -46,14 +46,14 @@ def test_asking_until_settled_beats_as_many_calls_for_all():
     learned = repeats.learn_noise(CALLS[:300], shared=False)
     assert learned is not None
     rule = learned.rule(tolerance=0.02, budget=8)
-    found = repeats.simulate_stopping(CALLS[300:], TRUTH[300:, 0], learned, rule, shared=False)
-    calls = found.calls.mean()
+    used, levels_reached = repeats.simulate_stopping(CALLS[300:], TRUTH[300:, 0], learned, rule, shared=False)
+    calls = used.mean()
     assert 1 < calls < 6
     levels = [
         float(np.mean([_fidelity(np.roll(CALLS[300:], -start, axis=1)[:, :count].mean(axis=1)) for start in range(8)]))
         for count in range(1, 9)
     ]
-    assert found.fidelity.mean() > float(np.interp(calls, np.arange(1, 9), levels)) + 0.002
+    assert levels_reached.mean() > float(np.interp(calls, np.arange(1, 9), levels)) + 0.002
 
 
 def _fidelity(scores: Array) -> float:
@@ -66,25 +66,5 @@ def test_gold_does_not_enter_the_rule():
     rule = learned.rule(tolerance=0.02, budget=8)
     one = repeats.simulate_stopping(CALLS[:40], TRUTH[:40, 0], learned, rule, shared=False)
     other = repeats.simulate_stopping(CALLS[:40], -TRUTH[:40, 0], learned, rule, shared=False)
-    assert one.calls.tolist() == other.calls.tolist()
-    assert one.fidelity == pytest.approx(-other.fidelity)
-
-
-def test_a_group_is_all_noise_where_its_scores_differ_no_more_than_their_errors():
-    learned = repeats.learn_noise(CALLS, shared=False)
-    assert learned is not None
-    level, apart = np.zeros((1, 2, 4)), np.array([[[0.0, 9.0, 18.0, 27.0]] * 2])
-    assert repeats.all_noise_groups(level, learned, shared=False).tolist() == [True]
-    assert repeats.all_noise_groups(apart, learned, shared=False).tolist() == [False]
-
-
-def test_a_tie_costs_what_the_group_was_worth():
-    learned = repeats.learn_noise(CALLS, shared=False)
-    assert learned is not None
-    found = repeats.simulate_stopping(
-        CALLS[:40], TRUTH[:40, 0], learned, learned.rule(tolerance=0.02, budget=8), shared=False
-    )
-    assert ((found.all_noise >= 0) & (found.all_noise <= 1)).all()
-    always = found.all_noise == 1
-    assert found.tie_cost[always] == pytest.approx(found.fidelity[always])
-    assert (found.tie_cost[found.all_noise == 0] == 0).all()
+    assert one[0].tolist() == other[0].tolist()
+    assert one[1] == pytest.approx(-other[1])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from calipers.calibration.records import read_judgments
+from calipers.calibration.records import as_records
 from calipers.config.settings import Settings
 from calipers.errors import CalipersError, InputError
 from calipers.inputs import read_groups, read_rubric
@@ -119,7 +119,7 @@ JUDGMENT = {
 def test_a_judgment_of_anything_is_read_or_refused(tmp_path: Path, sample: dict[str, Any]) -> None:
     (tmp_path / "said.jsonl").write_bytes(b"".join(as_json(row) + b"\n" for row in mutants(sample)))
     refused: list[InputError] = []
-    assert list(read_judgments(tmp_path / "said.jsonl", on_error=refused.append))
+    assert list(as_records(tmp_path / "said.jsonl", on_error=refused.append))
     assert all(str(error) for error in refused)
 
 

@@ -40,8 +40,6 @@ SET = (
     ("against-gold", detail({**A, "wrong_sign": True}, B)),
     ("close", detail(member("a", 0.5, stderr=0.1), member("b", 0.4, stderr=0.1))),
     ("tied", detail(member("a", 0.5), member("b", 0.5))),
-    ("reasked", detail(A, B, questions=[asked(a=0.8), asked("missing", b=0.4)])),
-    ("shortened", detail(A, B, warnings=["3 messages of trajectory 'a' left out"])),
     ("warned", detail(A, B, warnings=["anything"])),
 )
 NOT_SET = (
@@ -57,7 +55,6 @@ NOT_SET = (
     ("close", detail(member("a", 0.9, stderr=0.1), member("b", 0.4, stderr=0.1))),
     ("close", detail(member("a", 0.5, stderr=None), member("b", 0.5, stderr=0.1))),
     ("tied", detail(member("a", 0.5), member("b", None))),
-    ("reasked", detail(A, B, questions=[asked("order", a=0.8, b=0.4), asked("unresolved", a=0.8, b=0.4)])),
 )
 
 

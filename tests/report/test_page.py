@@ -130,9 +130,8 @@ def test_the_difference_of_two_candidates(browser: Browser, page: Path):
     browser.group("g17")
     browser.run("const all = document.querySelectorAll('.comparison select'); all[0].value = 0; all[1].value = 1")
     browser.click(".comparison button", "Compare")
-    assert browser.texts(".difference del") == ["a"]
-    assert browser.texts(".difference ins") == ["b"]
-    assert "needle" in browser.texts(".difference td.in"), "a line with nothing in common is shown without marks"
+    assert "answer a of 17" in browser.texts(".difference td.out")
+    assert {"answer b of 17", "needle"} <= {*browser.texts(".difference td.in")}
     assert "same" in browser.texts(".difference td.same")
 
 
@@ -225,7 +224,7 @@ def test_the_question_is_shown_as_it_was_sent_to_the_character(browser: Browser,
         sent = [one.request for one in recorded_questions(reader, 1, 0)]
     page = report_of(tmp_path, ledger)
     (detail,) = details_in(page)
-    assert any(isinstance(line, int) and line < 0 for line in detail["questions"][0]["request"]), "a line is shared"
+    assert any(isinstance(line, int) for line in detail["questions"][0]["request"]), "a line is shared"
     browser.open(page)
     browser.group("g")
     for at, text in enumerate(sent, start=1):
@@ -247,7 +246,7 @@ def test_the_question_is_shown_as_it_was_sent_to_the_character(browser: Browser,
     ([result_of("g", member("a"), reliability={"value": 0.8, "interval": [0.4, 0.9], "basis": "learned"})],
      "reliability 0.80 [0.40, 0.90], noise from earlier answers"),
     ([{"group_id": "old", "status": "scored", "trajectories": [{"id": "a"}]}], "no texts"),
-    ([result_of("g", member("a"), warnings=[f"warning {n}" for n in range(10_000)])], "9,995 more warnings"),
+    ([result_of("g", member("a"), warnings=[f"warning {n}" for n in range(10_000)])], "9,950 more warnings"),
 ])  # fmt: skip
 def test_a_page_says_what_it_lacks(browser: Browser, tmp_path: Path, lines: list[Any], said: str):
     browser.open(report_of(tmp_path, write_lines(tmp_path / "scored.jsonl", lines)))
@@ -292,9 +291,10 @@ def test_an_image_is_shown_only_when_asked_for(browser: Browser, tmp_path: Path)
     browser.open(page)
     browser.group("g")
     assert browser.run("return document.images.length") == 0
-    assert browser.texts(".image p") == [
-        "an image that is not in the file", "an image of a kind that is not shown (image/svg+xml,<svg/>\u2026)",
-    ]  # fmt: skip
+    assert browser.texts("p.image") == [
+        "an image that is not in the file: https://example.org/x.png",
+        "an image of a kind that is not shown: data:image/svg+xml,<svg/>",
+    ]
     browser.click(".image button", "Show the image")
     browser.until("document.images[0]?.naturalWidth === 1")
 

@@ -9,9 +9,14 @@ import calipers
 from calipers.ledger import Ledger
 from calipers.monitoring.monitor import Monitor
 from calipers.report.following import FollowedRun
-from calipers.report.recorded import recorded_result
+from calipers.report.results import as_group_result, checked_result
 from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
+
+
+def read_back(line: dict[str, Any]) -> calipers.GroupResult:
+    return as_group_result(checked_result(line))
+
 
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n}?") for n in range(12)]
 
@@ -47,7 +52,7 @@ async def test_the_metrics_of_a_followed_run_are_the_monitors(tmp_path: Path, op
 async def test_a_result_read_back_from_its_line_is_the_result(tmp_path: Path):
     results = await followed(tmp_path, Monitor(alarms=()), orders=2)
     for result in results:
-        again = recorded_result(result.to_dict())
+        again = read_back(result.to_dict())
         assert (again.group_id, again.status, again.rewards) == (result.group_id, result.status, result.rewards)
         assert (again.usage, again.attempts, again.unusable) == (result.usage, result.attempts, result.unusable)
         assert [one.reason for one in again.trajectories] == [one.reason for one in result.trajectories]
@@ -105,8 +110,8 @@ async def test_failed_calls_are_counted_by_kind_while_no_group_is_finished(tmp_p
 def test_a_line_of_another_hand_has_an_unknown_reliability():
     line = {"group_id": "g", "status": "scored", "trajectories": []}
     given = {"value": 0.5, "interval": [0.1, 0.9], "basis": "repeats", "freedom": 3}
-    assert recorded_result(line | {"reliability": given}).reliability.to_dict() == given
+    assert read_back(line | {"reliability": given}).reliability.to_dict() == given
     for wrong in (None, 0.5, {}, given | {"value": 1.5}, given | {"value": "0.5"}, given | {"basis": "guessed"}):
-        assert recorded_result(line | {"reliability": wrong}).reliability == calipers.types.Reliability()
-    assert recorded_result(line).reliability == calipers.types.Reliability()
-    assert recorded_result(line | {"reliability": given | {"interval": [0.1]}}).reliability.interval is None
+        assert read_back(line | {"reliability": wrong}).reliability == calipers.types.Reliability()
+    assert read_back(line).reliability == calipers.types.Reliability()
+    assert read_back(line | {"reliability": given | {"interval": [0.1]}}).reliability.interval is None

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from calipers.calibration import curves, metrics, series
-from calipers.calibration.choice import Choice, Judged, Way, choose_way, measured_ways
-from calipers.calibration.comparable import prompts
+from calipers.calibration.choice import Choice, Way, choose_way, measured_ways
 from calipers.calibration.findings import (
     Finding,
     findings_about_choice,
@@ -21,13 +20,12 @@ from calipers.calibration.findings import (
     findings_about_series,
 )
 from calipers.calibration.metrics import Difference, JudgeFigures, plain
-from calipers.calibration.panels import units_of
 from calipers.calibration.recommend import Asked, recommendation_toml
 from calipers.calibration.records import Key, Measure, Record, as_records
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
 from calipers.types import TrajectoryGroup
-from calipers.types.encoding import counted, finite_number
+from calipers.types.encoding import finite_number
 
 __all__ = ["Calibration", "Finding", "JudgeFigures", "Record", "Way", "calibrate"]
 
@@ -65,12 +63,8 @@ class Calibration:
 
     def __repr__(self) -> str:
         """Show the fidelity of each judge in one line; ``to_dict`` has all figures."""
-        shown = []
-        for one in self.judges:
-            level = one.advantage_fidelity
-            known = "unknown" if level is None else f"{level:.3f}"
-            shown.append(f"{one.judge} fidelity {known} on {counted(one.groups, 'group')}")
-        return f"Calibration({'; '.join([*shown, counted(len(self.findings), 'finding')])})"
+        shown = [f"{one.judge} fidelity {plain(one.advantage_fidelity)} in {one.groups} groups" for one in self.judges]
+        return f"Calibration({'; '.join(shown)})"
 
 
 def calibrate(
@@ -104,9 +98,9 @@ def calibrate(
     frame = series.Frame.of(_groups(groups, complain))
     built, tally = series.build_series(as_records(judgments, on_error=complain), frame)
     drawn = [curves.fidelity_curve(one, one.gold(frame)) for one in built]
-    measured = metrics.figures_of_series(built, frame, drawn)
+    measured = tuple(metrics.figures_of_series(one, frame, curve) for one, curve in zip(built, drawn, strict=True))
     alone = measured_ways(built, drawn, frame)
-    choice = choose_way(alone, per_group, Judged(units_of(built, frame), frame, prompts(frame)))
+    choice = choose_way(alone, per_group, built, frame)
     findings = list(findings_about_input(frame, tally))
     for one, judge in zip(built, measured, strict=True):
         findings += findings_about_series(one, judge)

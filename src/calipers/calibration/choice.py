@@ -13,17 +13,17 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
 from calipers.backends.names import is_stand_in
 from calipers.calibration import measures
-from calipers.calibration.comparable import FOLDS, Common, Folds, common_groups, folds
+from calipers.calibration.comparable import FOLDS, Common, Folds, common_groups, folds, prompts
 from calipers.calibration.curves import Curve, Interval
 from calipers.calibration.measures import Array, Flags
-from calipers.calibration.panels import PanelSpace, Plan, Unit, effective_votes
-from calipers.calibration.records import Cost, Key, Measure, Mode, shared_measure
+from calipers.calibration.panels import PanelSpace, Plan
+from calipers.calibration.records import Cost, Key, Measure, shared_measure
 from calipers.calibration.series import Frame, Series
 
 SHARE_OF_BEST: Final = 0.985
@@ -33,37 +33,51 @@ _ROUNDING: Final = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to judge a group: ``judges`` (several are a panel with ``weights``), with settings of a run.
+    """A way to judge a group: judges by their ``keys`` (several are a panel with ``weights``), with settings of a run.
 
     ``cost`` is that of a group; ``fidelity`` has one figure for each group of the frame, NaN if unknown. ``resolve`` is
-    the tolerance of the stopping rule, if it is used, and ``most`` its limit of presentations. ``members`` says how
-    each judge of a panel is asked; the panel's ``temperature`` is None if its judges differ in it.
-    ``error_correlation`` is the mean correlation of two members' errors, and ``effective_votes`` the number of judges
-    with unrelated errors that would be as good.
+    the tolerance of the stopping rule, if it is used, and ``most`` its limit of presentations. ``error_correlation`` is
+    the mean correlation of two members' errors.
     """
 
-    judges: tuple[str, ...]
-    protocol: str
+    keys: tuple[Key, ...]
     orders: int
     samples: int
     cost: Cost
     fidelity: Array = field(repr=False, compare=False)
-    prompt_variant: str | None = None
-    temperature: float | None = None
-    criterion: str | None = None
     weights: tuple[float, ...] | None = None
     resolve: float | None = None
     most: int | None = None
-    members: tuple[Key, ...] = ()
     error_correlation: float | None = None
-    effective_votes: float | None = None
 
     @property
-    def keys(self) -> tuple[Key, ...]:
-        """How each judge of this way is asked, in the order of ``judges``."""
-        mode = cast("Mode", self.protocol)
-        alone = Key(self.judges[0], mode, self.prompt_variant, self.temperature, self.criterion)
-        return self.members or (alone,)
+    def judges(self) -> tuple[str, ...]:
+        """The judges' names."""
+        return tuple(key.judge for key in self.keys)
+
+    @property
+    def protocol(self) -> str:
+        """How all judges are asked."""
+        return self.keys[0].mode
+
+    @property
+    def prompt_variant(self) -> str | None:
+        """The prompt variant with which all judges are asked."""
+        return self.keys[0].prompt_variant
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature at which all judges are asked; None if it is unknown, or they differ in it."""
+        return self.keys[0].temperature if len({key.temperature for key in self.keys}) == 1 else None
+
+    @property
+    def effective_votes(self) -> float | None:
+        """How many judges with unrelated errors would be as good: size by design effect (Kish 1965), at most the size.
+
+        None if the correlation of errors is unknown.
+        """
+        related, size = self.error_correlation, len(self.keys)
+        return None if related is None else size / (1 + (size - 1) * max(related, 0.0))
 
     @property
     def name(self) -> str:
@@ -72,22 +86,24 @@ class Way:
 
     def called(self, names: Mapping[str, str]) -> str:
         """Return the name of this way, with ``names`` in place of the judges' names."""
-        times = f"{self.orders} orders" if self.orders > 1 else "1 order"
-        often = "" if self.samples == 1 else f" x {self.samples}"
-        settled = "" if self.resolve is None else f", resolve {self.resolve:g}"
-        asked = [self.protocol, *filter(None, (self.prompt_variant, self.criterion))]
-        asked += [] if self.temperature is None else [f"t={self.temperature:g}"]
-        shown = [names.get(key.judge, key.judge) + self._heat(key) for key in self.keys]
-        return f"{' + '.join(shown)}: {', '.join(asked)}, {times}{often}{settled}"
-
-    def _heat(self, key: Key) -> str:
-        return f" (t={key.temperature:g})" if key.temperature not in (None, self.temperature) else ""
+        heat = self.temperature
+        asked = [self.protocol, self.prompt_variant, None if heat is None else f"t={heat:g}"]
+        asked += [f"{self.orders} order{'s' * (self.orders > 1)}" + (f" x {self.samples}" if self.samples > 1 else "")]
+        asked += [] if self.resolve is None else [f"resolve {self.resolve:g}"]
+        apart = heat is None
+        shown = [
+            names.get(key.judge, key.judge)
+            + (f" (t={key.temperature:g})" if apart and key.temperature is not None else "")
+            for key in self.keys
+        ]
+        return f"{' + '.join(shown)}: {', '.join(filter(None, asked))}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of ``ways`` in the JSON report, with its mean fidelity and interval."""
-        names = [one.name for one in dataclasses.fields(self) if one.name not in {"fidelity", "members"}]
-        members = zip(self.members, self.weights or (), strict=True)
-        return {name: getattr(self, name) for name in names} | {
+        members = zip(self.keys, self.weights or (), strict=False)
+        names = "judges protocol orders samples cost prompt_variant temperature weights resolve most"
+        names += " error_correlation effective_votes"
+        return {name: getattr(self, name) for name in names.split()} | {
             "members": [
                 {"judge": key.judge, "temperature": key.temperature, "weight": share} for key, share in members
             ],
@@ -104,21 +120,16 @@ def measured_ways(series: Sequence[Series], curves: Sequence[Curve], frame: Fram
 
 
 def _single_judge_ways(series: Series, curve: Curve, frame: Frame) -> Iterator[Way]:
-    one_call, key = series.presentation, series.key
+    one_call, keys = series.presentation, (series.key,)
     for count, levels in curve.by_count.items():
-        asked = orders_and_samples(key.protocol, count)
+        asked = orders_and_samples(series.key.mode, count)
         if asked is not None:
-            cost = one_call.times(count)
-            yield _alone(key, *asked, cost, series.on_frame(levels, frame))
+            yield Way(keys, *asked, one_call.times(count), series.on_frame(levels, frame))
     resolved = curve.resolved
     if resolved is not None and curve.stopped is not None and resolved.gain_interval and resolved.gain_interval[0] > 0:
-        way = _alone(key, 1, 1, one_call.times(resolved.calls), series.on_frame(curve.stopped, frame))
-        yield dataclasses.replace(way, resolve=resolved.tolerance, most=series.most)
-
-
-def _alone(key: Key, orders: int, samples: int, cost: Cost, fidelity: Array) -> Way:
-    way = Way((key.judge,), key.protocol, orders, samples, cost, fidelity, key.prompt_variant, key.temperature)
-    return way if key.criterion is None else dataclasses.replace(way, criterion=key.criterion)
+        fidelity = series.on_frame(curve.stopped, frame)
+        cost = one_call.times(resolved.calls)
+        yield Way(keys, 1, 1, cost, fidelity, resolve=resolved.tolerance, most=series.most)
 
 
 def orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
@@ -130,27 +141,6 @@ def orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
     return 1, count
 
 
-def panel_way(space: PanelSpace, plan: Plan) -> Way:
-    """Return a panel of the search as a way to query judges."""
-    keys = tuple(space.units[place].key for place in plan.units)
-    orders, samples = orders_and_samples(keys[0].protocol, plan.count) or (1, plan.count)
-    related = space.error_correlation(plan)
-    return Way(
-        tuple(key.judge for key in keys),
-        keys[0].protocol,
-        orders,
-        samples,
-        space.cost(plan),
-        space.fidelity(plan),
-        keys[0].prompt_variant,
-        keys[0].temperature if len({key.temperature for key in keys}) == 1 else None,
-        weights=plan.weights,
-        members=keys,
-        error_correlation=related,
-        effective_votes=None if related is None else effective_votes(len(keys), related),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The recommended ``way`` to query judges, chosen by its price in ``measure`` among ``tried`` ways.
@@ -159,10 +149,9 @@ class Choice:
     measured with the way that was chosen on the other four fifths. They are None below ten groups or five prompts.
     ``frontier`` holds, by rising price, the ways that no cheaper way equals, with panels only if they beat single
     judges by more than one standard error. ``frontier_held_out`` has, for each, the fidelity and interval of what is
-    chosen within its price, on groups that had no part in the choice. ``common_fidelity`` is the way's fidelity on the
-    ``common_groups`` on which all ways were compared; ``shared`` is False if these were too few, so that each way was
-    measured on its own groups. ``aside`` are ways that were not compared, because they have too few groups. ``panels``
-    are the best panels of the search.
+    chosen within its price, on groups that had no part in the choice. ``common`` are the groups on which all ways were
+    compared. ``aside`` are ways that were not compared, because they have too few groups. ``panels`` are the best
+    panels of the search.
     """
 
     way: Way
@@ -170,13 +159,11 @@ class Choice:
     fidelity: float | None
     interval: Interval | None
     frontier: tuple[Way, ...]
-    shared: bool
-    common_groups: int = 0
-    common_fidelity: float | None = None
-    aside: tuple[Way, ...] = ()
-    tried: int = 0
-    frontier_held_out: tuple[tuple[float | None, Interval | None], ...] = ()
-    panels: tuple[Way, ...] = field(default=(), repr=False)
+    frontier_held_out: tuple[tuple[float | None, Interval | None], ...]
+    common: Common = field(repr=False, compare=False)
+    aside: tuple[Way, ...]
+    tried: int
+    panels: tuple[Way, ...] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object ``search`` of the JSON report."""
@@ -191,79 +178,63 @@ class Choice:
             "ways_tried": self.tried,
             "held_out_fidelity": self.fidelity,
             "held_out_interval": self.interval,
-            "common_groups": self.common_groups,
+            "common_groups": int(self.common.groups.sum()) if self.common.shared else 0,
             "frontier": frontier,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What panels are made of: ``units`` of the ``frame``, and the number of each group's prompt (``sources``)."""
-
-    units: Sequence[Unit]
-    frame: Frame
-    sources: Folds
-
-
-@dataclass(frozen=True, slots=True)
-class _Offer:
-    """Ways that are compared, by rising ``prices``; ``table`` has their fidelity in each group, ``several`` panels."""
-
-    table: Array
-    prices: Array
-    several: Flags
-
-    def pick(self, train: Flags, share: float, most: float = np.inf) -> Array:
-        """Return the fidelity in all groups of the way that is chosen on the groups in ``train``, up to a price."""
-        affordable = self.prices <= most * _ROUNDING
-        table, prices, several = self.table[affordable], self.prices[affordable], self.several[affordable]
-        return np.asarray(table[_pick(_considered(table[:, train], prices, several), prices, share)])
 
 
 class Contest:
     """The search for a way to query judges, which can be repeated on any part of the groups."""
 
     def __init__(
-        self, ways: Sequence[Way], limit: Mapping[Measure, float] | None = None, judged: Judged | None = None
+        self,
+        ways: Sequence[Way],
+        limit: Mapping[Measure, float] | None = None,
+        series: Sequence[Series] = (),
+        frame: Frame | None = None,
     ) -> None:
-        """Prepare the search among ``ways`` within ``limit`` and, if ``judged`` is given, panels."""
+        """Prepare the search among ``ways`` within ``limit``, and panels of ``series`` on the groups of ``frame``."""
         self.limit = dict(limit or {})
         allowed = [way for way in ways if self._is_affordable(way.cost) and not any(map(is_stand_in, way.judges))]
         self.measure: Measure = next(iter(self.limit)) if self.limit else shared_measure(way.cost for way in allowed)
         # Sorting is stable: of ways with equal price and fidelity, the first way wins.
-        ordered = sorted(allowed, key=lambda way: self.price(way.cost))
-        self.common: Common = common_groups(np.array([way.fidelity for way in ordered] or np.empty((0, 0))))
+        ordered = sorted(allowed, key=self._price)
+        self.common = common_groups(np.array([way.fidelity for way in ordered] or np.empty((0, 0))))
         self.alone = [way for way, compared in zip(ordered, self.common.rows, strict=True) if compared]
         self.aside = [way for way, compared in zip(ordered, self.common.rows, strict=True) if not compared]
         self.share = 1.0 if self.limit else SHARE_OF_BEST
-        self.space = None if judged is None or not self.alone else self._panel_space(judged)
+        self.space = None if frame is None or not self.alone else self._panel_space(series, frame)
 
-    def price(self, cost: Cost) -> float:
-        """Return a cost in the measure by which ways are compared; 0 if it is unknown for all ways."""
-        return cost.of(self.measure) or 0.0
-
+    @property
     def tried(self) -> int:
-        """Return the number of ways that the last search compared."""
+        """The number of ways that the last search compared."""
         return len(self.alone) + (0 if self.space is None else self.space.tried)
 
-    def panels(self, train: Flags) -> list[Way]:
-        """Return the best panels that a search on the groups ``train`` finds."""
-        return [] if self.space is None else [panel_way(self.space, plan) for plan in self.space.plans(train)]
+    def offer(self, train: Flags) -> list[Way]:
+        """Return what can be chosen if only the groups ``train`` are known, by rising price."""
+        panels = [] if self.space is None else [_panel_way(self.space, plan) for plan in self.space.plans(train)]
+        return sorted([*self.alone, *panels], key=self._price)
 
-    def offer(self, train: Flags) -> _Offer:
-        """Return what can be chosen if only the groups ``train`` are known: single judges, and panels found there."""
-        rows = [(self.price(way.cost), False, way.fidelity) for way in self.alone]
-        if (space := self.space) is not None:
-            plans = space.plans(train)
-            rows += [(self.price(space.cost(plan)), True, space.fidelity(plan)) for plan in plans]
-        rows.sort(key=lambda row: row[0])
-        prices, several, table = zip(*rows, strict=True)
-        return _Offer(np.array(table), np.array(prices), np.array(several))
+    def levels(self, ways: Sequence[Way], train: Flags) -> tuple[Array, Array]:
+        """Return the mean fidelity of each way of an offer on the groups ``train``, and its price.
+
+        It is -inf for a panel that does not clearly beat single judges.
+        """
+        prices = np.array([self._price(way) for way in ways])
+        return _considered(ways, np.array([way.fidelity for way in ways])[:, train], prices), prices
+
+    def choose(self, train: Flags, prices: Sequence[float] = ()) -> list[Way]:
+        """Return the way that is chosen on the groups ``train``, and then the best one up to each of ``prices``."""
+        ways = self.offer(train)
+        levels, costs = self.levels(ways, train)
+        within = [np.where(costs <= most * _ROUNDING, levels, -np.inf) for most in prices]
+        picks = [_pick(levels, costs, self.share), *(_pick(some, costs, 1.0) for some in within)]
+        return [ways[place] for place in picks]
 
     def held_out(self, sources: Folds, prices: Sequence[float]) -> list[Array]:
-        """Cross-validate: return each group's fidelity under the way that was chosen on the other folds.
+        """Cross-validate: return each group's fidelity under the ways that ``choose`` takes on the other folds.
 
-        Then the same for the best way up to each of ``prices``. All are NaN if the groups cannot be divided into folds.
+        ``sources`` number the groups' prompts. All are NaN if the groups cannot be divided into folds.
         """
         groups = self.common.groups
         measured: list[Array] = [np.full(len(groups), np.nan) for _ in range(1 + len(prices))]
@@ -273,67 +244,74 @@ class Contest:
             return measured
         at[groups] = fold
         for part in range(FOLDS):
-            out, train = at == part, groups & (at != part)
-            offer = self.offer(train)
-            picks = [offer.pick(train, self.share), *(offer.pick(train, 1.0, most) for most in prices)]
-            for levels, pick in zip(measured, picks, strict=True):
-                levels[out] = pick[out]
+            out = at == part
+            for levels, way in zip(measured, self.choose(groups & ~out, prices), strict=True):
+                levels[out] = way.fidelity[out]
         return measured
+
+    def _price(self, way: Way) -> float:
+        return way.cost.of(self.measure) or 0.0
 
     def _is_affordable(self, cost: Cost) -> bool:
         prices = ((cost.of(kind), most) for kind, most in self.limit.items())
         return all(price is not None and price <= most * _ROUNDING for price, most in prices)
 
-    def _panel_space(self, judged: Judged) -> PanelSpace | None:
-        """Return the panels of the units that scored all groups on which ways are compared."""
+    def _panel_space(self, series: Sequence[Series], frame: Frame) -> PanelSpace | None:
+        """Return the panels of the judges that scored all groups on which ways are compared."""
         wanted = self.common.groups
-        scored = np.array([(~np.isnan(one.calls)).any(axis=(1, 2)) for one in judged.units])
-        if not self.common.shared:  # only the groups that all units scored can show what they are worth together
-            wanted = np.asarray(scored.all(axis=0) & wanted)
-        units = [
-            one
-            for one, known in zip(judged.units, scored, strict=True)
-            if known[wanted].all() and not is_stand_in(one.key.judge)
-        ]
-        if len({one.key.judge for one in units}) < 2 or not wanted.any():
+        some = [one for one in series if not is_stand_in(one.key.judge)]
+        scored = [one.on_frame(np.asarray((~np.isnan(one.calls)).any(axis=(1, 2)), float), frame) == 1 for one in some]
+        if not self.common.shared:  # only the groups that all judges scored can show what they are worth together
+            wanted = np.asarray(np.all(scored, axis=0) & wanted)
+        members = [one for one, known in zip(some, scored, strict=True) if known[wanted].all()]
+        if len({one.key.judge for one in members}) < 2 or not wanted.any():
             return None
-        return PanelSpace(units, judged.frame, wanted, self._is_affordable)
+        return PanelSpace(members, frame, wanted, self._is_affordable)
+
+
+def _panel_way(space: PanelSpace, plan: Plan) -> Way:
+    keys = tuple(space.series[place].key for place in plan.members)
+    orders, samples = orders_and_samples(keys[0].mode, plan.count) or (1, plan.count)
+    return Way(keys, orders, samples, space.cost(plan), space.fidelity(plan), plan.weights)
 
 
 def choose_way(
-    ways: Sequence[Way], limit: Mapping[Measure, float] | None = None, judged: Judged | None = None
+    ways: Sequence[Way],
+    limit: Mapping[Measure, float] | None = None,
+    series: Sequence[Series] = (),
+    frame: Frame | None = None,
 ) -> Choice | None:
-    """Return the choice among ``ways`` to query single judges, and the panels of the units ``judged``.
+    """Return the choice among ``ways`` to query single judges, and panels of ``series`` on the groups of ``frame``.
 
     None if no way is within ``limit``, the highest cost of a group, or none could be measured. Ways of unknown cost are
     outside the limit, and ways with a judge that is not for training are excluded.
     """
-    contest = Contest(ways, limit, judged)
+    contest = Contest(ways, limit, series, frame)
     if not contest.alone:
         return None
     common = contest.common
-    panels = contest.panels(common.groups)
-    tried = contest.tried()
-    ordered = sorted([*contest.alone, *panels], key=lambda way: contest.price(way.cost))
-    table = np.array([way.fidelity for way in ordered])[:, common.groups]
-    prices = np.array([contest.price(way.cost) for way in ordered])
-    levels = _considered(table, prices, np.array([len(way.judges) > 1 for way in ordered]))
-    chosen, frontier = _pick(levels, prices, contest.share), _frontier(levels, prices)
-    sources = np.arange(len(common.groups)) if judged is None else judged.sources
+    ordered = contest.offer(common.groups)
+    tried = contest.tried
+    if contest.space is not None:
+        related = contest.space.error_correlation
+        ordered = [
+            dataclasses.replace(way, error_correlation=related(way.keys)) if way.weights else way for way in ordered
+        ]
+    levels, prices = contest.levels(ordered, common.groups)
+    frontier = _frontier(levels, prices)
+    sources = np.arange(len(common.groups)) if frame is None else prompts(frame)
     measured = contest.held_out(sources, [prices[place] for place in frontier])
     held_out = [(measures.mean_over_groups(one), measures.bootstrap_interval(one)) for one in measured]
     return Choice(
-        ordered[chosen],
+        ordered[_pick(levels, prices, contest.share)],
         contest.measure,
         *held_out[0],
         tuple(ordered[place] for place in frontier),
-        common.shared,
-        int(common.groups.sum()) if common.shared else 0,
-        measures.mean_over_groups(table[chosen]) if common.shared else None,
+        tuple(held_out[1:]),
+        common,
         tuple(contest.aside),
         tried,
-        tuple(held_out[1:]),
-        tuple(panels),
+        tuple(way for way in ordered if way.weights),
     )
 
 
@@ -344,29 +322,26 @@ def _pick(levels: Array, prices: Array, share: float) -> int:
     return int(np.where(prices <= cheapest * _ROUNDING, levels, -np.inf).argmax())
 
 
-def _considered(table: Array, prices: Array, several: Flags) -> Array:
-    """Return each way's mean fidelity; -inf for a panel unless it beats single judges clearly."""
-    known = ~np.isnan(table)
-    count = known.sum(axis=1)
-    levels = np.where(count > 0, np.where(known, table, 0.0).sum(axis=1) / np.maximum(count, 1), -np.inf)
-    clear = [
-        not one or _beats_single_judges(place, table, prices, several, levels) for place, one in enumerate(several)
-    ]
-    return np.where(clear, levels, -np.inf)
+def _considered(ways: Sequence[Way], table: Array, prices: Array) -> Array:
+    """Return each way's mean fidelity in ``table`` (ways, groups); -inf for a panel that is not worth its price.
 
-
-def _beats_single_judges(place: int, table: Array, prices: Array, several: Flags, levels: Array) -> bool:
-    """Return whether a panel's gain over the best single judge of no higher price is more than its standard error.
-
-    This is the rule of one standard error (Breiman et al., *Classification and Regression Trees*, 1984): of ways that
-    hardly differ, the simpler one.
+    Its gain over the best single judge of no higher price must be more than its standard error: the rule of one
+    standard error (Breiman et al., *Classification and Regression Trees*, 1984), of ways that hardly differ, the
+    simpler one.
     """
-    rivals = np.flatnonzero(~several & (prices <= prices[place] * _ROUNDING))
-    if not len(rivals):
-        return True
-    gain = table[place] - table[rivals[int(levels[rivals].argmax())]]
-    known = gain[~np.isnan(gain)]
-    return len(known) > 1 and bool(known.mean() > known.std(ddof=1) / math.sqrt(len(known)))
+    means = measures.mean_of_known(table, axis=1)
+    levels = np.where(np.isnan(means), -np.inf, means)
+    alone = np.array([len(way.keys) == 1 for way in ways])
+    considered = levels.copy()
+    for place in np.flatnonzero(~alone):
+        rivals = np.flatnonzero(alone & (prices <= prices[place] * _ROUNDING))
+        if not len(rivals):
+            continue
+        gain = table[place] - table[rivals[int(levels[rivals].argmax())]]
+        known = gain[~np.isnan(gain)]
+        if len(known) < 2 or known.mean() <= known.std(ddof=1) / math.sqrt(len(known)):
+            considered[place] = -np.inf
+    return considered
 
 
 def _frontier(levels: Array, prices: Array) -> list[int]:

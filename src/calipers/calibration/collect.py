@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from calipers.backends.names import name_without_password
 from calipers.calibration.recommend import Asked
@@ -33,8 +33,6 @@ from calipers.types import (
 )
 
 _log = logging.getLogger(__name__)
-_TEXTS: Final = ("content", "text", "response", "completion", "output", "answer", "message")
-"""Keys under which files have a trajectory's text, and which calipers does not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ class JudgeAnswers:
         """How the judge was asked, by the keys of its judgments."""
         asked = Asked() if self.settings is None else Asked.of(self.settings)
         modes = {one["mode"] for one in self.judgments}
-        return {Key(self.judge, mode, self.prompt_variant, self.temperature, None): asked for mode in modes}
+        return {Key(self.judge, mode, self.prompt_variant, self.temperature): asked for mode in modes}
 
     def spent(self) -> Spent:
         """Return the cost of the judge's answers so far."""
@@ -175,9 +173,7 @@ def judgeable_groups(groups: Iterable[TrajectoryGroup], *, rubric: str | Rubric 
     every = list(groups)
     judgeable = [group for group in every if sum(bool(one.messages) for one in group.trajectories) > 1]
     if not judgeable:
-        keys = [key for group in every for one in group.trajectories for key in _TEXTS if one.extra.get(key)]
-        remedy = f'. Write {keys[0]!r} as "messages": [{{"role": "assistant", "content": "..."}}]' if keys else ""
-        raise InputError(f"no group has two trajectories with messages: there is nothing to ask a judge about{remedy}")
+        raise InputError("no group has two trajectories with 'messages': there is nothing to ask a judge about")
     return judgeable if rubric is None else [without_rubrics(group) for group in judgeable]
 
 

@@ -103,8 +103,6 @@ def _missing(judge: JudgeFigures) -> Iterator[tuple[str, str]]:
     text = f"no score in {missing.total} of {total} groups with gold ({missing.as_text()})"
     if level is not None:
         text += f": its fidelity {level:.3f} is that of the other {judge.groups}"
-    if judge.common_fidelity is not None and judge.common_groups != judge.groups:
-        text += f"; on the {judge.common_groups} common groups it is {judge.common_fidelity:.3f}"
     yield "missing_groups", text
 
 

@@ -111,31 +111,6 @@ def sign_error(scores: Array, gold: Array) -> Array:
     return np.where(measurable_groups(scores, gold), wrong / np.maximum(counted, 1), np.nan)
 
 
-def kappa(scores: Array, gold: Array, *, ties: bool) -> float | None:
-    """Return chance-corrected agreement with gold on pairs of members (Cohen 1960).
-
-    It is pooled over groups, and None without such pairs.
-
-    With ``ties``, scores and gold may each call a pair better, worse or tied, and agreement by chance follows from how
-    often each of them ties. Without ``ties``, only pairs that differ in gold count, and a tie in the scores is half
-    right.
-    """
-    known = ~(np.isnan(scores) | np.isnan(gold))
-    one, other = pair_signs(scores, known), pair_signs(gold, known)
-    pairs = known[..., :, None] & known[..., None, :] & ~np.eye(scores.shape[-1], dtype=bool)
-    if not ties:
-        pairs = pairs & (other != 0)
-    total = int(pairs.sum())
-    if not total:
-        return None
-    if not ties:
-        return float((one * other)[pairs].sum()) / total
-    observed = float((one == other)[pairs].sum()) / total
-    tied, gold_tied = (float((part == 0)[pairs].sum()) / total for part in (one, other))
-    chance = (1 - tied) * (1 - gold_tied) / 2 + tied * gold_tied
-    return (observed - chance) / (1 - chance) if chance < 1 - _EDGE else None
-
-
 def mean_over_groups(by_group: Array) -> float | None:
     """Return the mean of a calibration measure over the groups that could be measured; None if there are none."""
     known = by_group[~np.isnan(by_group)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -17,7 +17,6 @@ import numpy as np
 
 from calipers.aggregators.panel_weights import repeatability
 from calipers.calibration import measures, repeats
-from calipers.calibration.comparable import common_groups
 from calipers.calibration.curves import ByCalls, Curve, Interval, Resolved
 from calipers.calibration.measures import Array, Flags
 from calipers.calibration.records import Cost, Key
@@ -40,15 +39,11 @@ _FEW: Final = {"range": [0, 0.01], "bars": True, "format": "percent"}
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the figures of a judge are computed from: its series, and the scores of all its calls together.
-
-    ``variants`` are the judge's series with other prompt variants, with their scores.
-    """
+    """What the figures of a judge are computed from: its series, and the scores of all its calls together."""
 
     series: Series
     frame: Frame
     scores: Array
-    variants: Sequence[tuple[Series, Array]] = ()
 
     @property
     def gold(self) -> Array:
@@ -83,7 +78,8 @@ def _agreement(function: Callable[[Array, Array], Array]) -> Callable[[Evidence]
 
 def flip_rate(series: Series) -> float | None:
     """Return how often the other order of a pair changes the verdict; None without such pairs."""
-    return sum(not one.orders_agree for one in series.swaps) / len(series.swaps) if series.swaps else None
+    pairs, changed = series.swapped
+    return changed / pairs if pairs else None
 
 
 def _first_rate(answers: Evidence) -> float | None:
@@ -95,7 +91,8 @@ def _repeatability(answers: Evidence) -> float | None:
     """For pairs, the share of equal verdicts on one question asked twice; for scores, the correlation of two calls."""
     series = answers.series
     if series.key.mode == "pairwise":
-        return sum(one == other for one, other in series.repeats) / len(series.repeats) if series.repeats else None
+        pairs, equal = series.repeated
+        return equal / pairs if pairs else None
     return repeatability(series.calls)
 
 
@@ -147,18 +144,6 @@ def _length(answers: Evidence) -> float | None:
     return _mean_fidelity(answers.scores, _lengths(answers))
 
 
-def _variant_stability(answers: Evidence) -> float | None:
-    """The mean correlation within groups of these scores with the judge's scores in other prompt variants."""
-    levels = []
-    for other, there in answers.variants:
-        place = {row: index for index, row in enumerate(other.rows)}
-        here = [index for index, row in enumerate(answers.series.rows) if row in place]
-        matched = there[[place[answers.series.rows[index]] for index in here]]
-        levels.append(_mean_fidelity(answers.scores[here], matched))
-    known = [one for one in levels if one is not None]
-    return math.fsum(known) / len(known) if known else None
-
-
 def _is_tied(scores: Array) -> Flags:
     known = ~np.isnan(scores)
     spread = np.where(known, scores, -np.inf).max(axis=1) - np.where(known, scores, np.inf).min(axis=1)
@@ -170,7 +155,6 @@ METRICS: Final = (
     Metric("top1", _agreement(measures.top1), "top-1"),
     Metric("tau_b", _agreement(measures.tau_b), "tau-b"),
     Metric("sign_error", _agreement(measures.sign_error), "sign err", 3, "Wrong direction", _WRONG),
-    Metric("kappa", lambda one: measures.kappa(one.scores, one.gold, ties=one.series.key.mode == "pairwise")),
     Metric("repeatability", _repeatability, "repeats", 2, "Repeatability", _REPEATS),
     Metric("noise", _noise, title="Noise", note="The standard deviation of a call's score.", drawn={"bars": True}),
     Metric("stderr_ratio", _stderr_ratio, title="Are standard errors honest?", note=_HONEST, drawn=_AROUND_1),
@@ -178,7 +162,6 @@ METRICS: Final = (
     Metric("gold_length_preference", lambda one: _mean_fidelity(one.gold, _lengths(one))),
     Metric("first_rate", _first_rate, title="First of two preferred", note=_FIRST, drawn=_AROUND_HALF),
     Metric("order_flip_rate", lambda one: flip_rate(one.series), "flips", 2, "Changed by the order", _FLIPS),
-    Metric("variant_stability", _variant_stability),
     Metric("tie_rate", _tie_rate, "ties", 2),
     Metric("failure_rate", _failure_rate, "failed", 2, "Without a readable answer", _FAILED, _FEW),
     Metric("dead_groups", lambda one: int(_is_tied(one.scores).sum())),
@@ -213,21 +196,18 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class JudgeFigures:
-    """The figures of one (judge, mode, prompt_variant, temperature, criterion); None if unknown.
+    """The figures of one (judge, mode, prompt_variant, temperature); None if unknown.
 
     ``values`` and ``intervals`` are those of ``METRICS`` by name, and may also be read as attributes:
     ``judge.advantage_fidelity``, ``judge.advantage_fidelity_interval``. Agreement is over all calls of a group.
-    ``common_fidelity`` is that of the ``common_groups`` that all judges scored. ``place_curve`` is what each position
-    of a list adds to a score, ``cost`` that of a group. Definitions: docs/calibration-figures.md.
+    ``place_curve`` is what each position of a list adds to a score, ``cost`` that of a group. Definitions:
+    docs/calibration-figures.md.
     """
 
     key: Key
     values: Mapping[str, Any]
     intervals: Mapping[str, Interval | None]
     missing: Missing
-    common_groups: int
-    common_fidelity: float | None
-    common_fidelity_interval: Interval | None
     by_calls: tuple[ByCalls, ...]
     resolve: Resolved | None
     place_curve: tuple[float, ...] | None
@@ -245,7 +225,7 @@ class JudgeFigures:
 
     def __getattr__(self, name: str) -> Any:
         """Return what the JSON report has under this name: how the judge was asked, a figure, or its interval."""
-        if name in ("mode", "prompt_variant", "temperature", "criterion"):
+        if name in ("mode", "prompt_variant", "temperature"):
             return getattr(self.key, name)
         if name in _NAMES:
             return self.values[name]
@@ -275,25 +255,9 @@ def plain(value: Any) -> Any:
             return value
 
 
-def figures_of_series(series: Sequence[Series], frame: Frame, curves: Sequence[Curve]) -> tuple[JudgeFigures, ...]:
-    """Return the figures of the judge of every series, in order; ``curves`` belong to ``series``."""
-    scores = [one.scores(0, one.most) for one in series]
-    alike: dict[Key, list[tuple[Series, Array]]] = defaultdict(list)
-    for one, rated in zip(series, scores, strict=True):
-        alike[dataclasses.replace(one.key, prompt_variant=None)].append((one, rated))
-    table = np.full((len(series), len(frame.groups)), np.nan)
-    for place, (one, rated) in enumerate(zip(series, scores, strict=True)):
-        table[place] = one.on_frame(measures.fidelity(rated, one.gold(frame)), frame)
-    common = common_groups(table)
-    figures = []
-    for place, (one, rated) in enumerate(zip(series, scores, strict=True)):
-        variants = [other for other in alike[dataclasses.replace(one.key, prompt_variant=None)] if other[0] is not one]
-        compared = table[place, common.groups] if common.shared and common.rows[place] else np.empty(0)
-        figures.append(_figures(Evidence(one, frame, rated, variants), curves[place], table[place], compared))
-    return tuple(figures)
-
-
-def _figures(answers: Evidence, curve: Curve, fidelity: Array, compared: Array) -> JudgeFigures:
+def figures_of_series(series: Series, frame: Frame, curve: Curve) -> JudgeFigures:
+    """Return the figures of a judge; ``curve`` is that of its series."""
+    answers = Evidence(series, frame, series.scores(0, series.most))
     values: dict[str, Any] = {}
     intervals: dict[str, Interval | None] = {}
     for metric in METRICS:
@@ -302,15 +266,11 @@ def _figures(answers: Evidence, curve: Curve, fidelity: Array, compared: Array) 
             intervals[metric.name] = measures.bootstrap_interval(measured)
             measured = measures.mean_over_groups(measured)
         values[metric.name] = measured
-    series = answers.series
     return JudgeFigures(
         series.key,
         values,
         intervals,
-        _missing(series, fidelity, answers.frame),
-        len(compared),
-        measures.mean_over_groups(compared),
-        measures.bootstrap_interval(compared),
+        _missing(answers),
         curve.points,
         curve.resolved,
         None if series.places is None else series.places.curve,
@@ -318,14 +278,13 @@ def _figures(answers: Evidence, curve: Curve, fidelity: Array, compared: Array) 
     )
 
 
-def _missing(series: Series, fidelity: Array, frame: Frame) -> Missing:
-    usable = measures.measurable_groups(frame.gold, frame.gold)
-    states = (
-        state for row, state in zip(series.rows, series.states, strict=True) if usable[row] & np.isnan(fidelity[row])
-    )
-    silent = Counter("abstained" if state == "abstained" else "failed" for state in states)
+def _missing(answers: Evidence) -> Missing:
+    gold, series = answers.gold, answers.series
+    silent = measures.measurable_groups(gold, gold) & ~measures.measurable_groups(answers.scores, gold)
+    states = Counter(state for state, is_silent in zip(series.states, silent, strict=True) if is_silent)
+    usable = measures.measurable_groups(answers.frame.gold, answers.frame.gold)
     unrecorded = int(usable.sum()) - int(usable[list(series.rows)].sum())
-    return Missing(silent["abstained"], silent["failed"], unrecorded)
+    return Missing(states["abstained"], int(silent.sum()) - states["abstained"], unrecorded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,8 +318,7 @@ def paired_differences(
     """
     rows = []
     for one, judge in zip(series, figures, strict=True):
-        level = judge.common_fidelity if judge.common_fidelity is not None else judge.advantage_fidelity
-        if level is not None:
+        if (level := judge.advantage_fidelity) is not None:
             fidelity = measures.fidelity(one.scores(0, one.most), one.gold(frame))
             rows.append((-level, judge, one.on_frame(fidelity, frame)))
     rows.sort(key=lambda row: row[0])

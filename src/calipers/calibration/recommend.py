@@ -64,7 +64,8 @@ def recommendation_toml(
     lines = [*_measured(choice, names), *_unscored(figures, names), *_price(choice, limit, names)]
     lines += _panel(way, names) if len(way.judges) > 1 else [f"judge = [{_text(way.judges[0])}]"]
     lines += [*request_lines(way.keys, asked or {}, names), *_rubric(way, rubrics or {})]
-    lines += [*_questions(way, figures), *_ties(way, figures)]
+    lines += _questions(way, figures)
+    lines += [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures[:1]]
     return "\n".join(lines) + "\n"
 
 
@@ -101,11 +102,8 @@ def _measured(choice: Choice, names: Mapping[str, str]) -> list[str]:
         lines.append("# Better members get lower scores. Do not train on it.")
     elif interval and interval[0] <= 0:
         lines.append("# Its interval includes 0: it may be no better than chance. Do not train on it.")
-    if not choice.shared:
+    if not choice.common.shared:
         lines.append("# Not all ways were measured on the same groups: each was compared on its own.")
-    elif choice.common_groups < known and choice.common_fidelity is not None:
-        common = f"{choice.common_groups} groups on which all ways were compared: {choice.common_fidelity:.3f}"
-        lines.append(f"# On the {common}.")
     aside = sorted({_name(one.judges[0], names) for one in choice.aside})
     return [*lines, *([f"# Not compared, because they scored too few groups: {', '.join(aside)}."] if aside else [])]
 
@@ -211,8 +209,7 @@ def _rubric(way: Way, files: Mapping[str, str]) -> list[str]:
 
 
 def _questions(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:
-    lines = [f"# Measured for the criterion {_comment(way.criterion)}."] if way.criterion else []
-    lines.append(f'protocol = "{way.protocol}"')
+    lines = [f'protocol = "{way.protocol}"']
     orders = way.orders
     if way.protocol == "pairwise":
         rates = [one.order_flip_rate for one in figures if one.order_flip_rate is not None]
@@ -233,18 +230,7 @@ def _questions(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:
 
 
 def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
-    asked = {(key.judge, key.protocol, key.prompt_variant) for key in way.keys}
-    return [one for one in judges if (one.judge, one.key.protocol, one.key.prompt_variant) in asked]
-
-
-def _ties(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:
-    """Return comments about groups whose differences are all noise."""
-    lines = [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures[:1]]
-    resolved = figures[0].resolve if figures and way.resolve is not None else None
-    if resolved is not None and resolved.all_noise:
-        costs = f"{resolved.tie_cost:.4f}{_interval(resolved.tie_cost_interval)}"
-        lines.append(f"# In {resolved.all_noise:.1%} of groups all differences are noise; tying them costs {costs}.")
-    return lines
+    return [one for one in judges if one.key in way.keys]
 
 
 def _name(judge: str, names: Mapping[str, str]) -> str:

@@ -8,21 +8,17 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
-from calipers.errors import ConfigError, InputError
+from calipers.errors import InputError
 from calipers.inputs import records
 from calipers.inputs.plain import type_in_words
 from calipers.inputs.records import is_table, table_rows
-from calipers.replies.compare import extract_choice, extract_ranking
-from calipers.replies.formats.known import format_named
-from calipers.replies.scores import extract_scores
-from calipers.replies.verdict import extract_verdict
 from calipers.types import GroupStatus
 from calipers.types.encoding import LARGEST
 
-Mode: TypeAlias = Literal["pointwise", "pairwise", "pairwise_scores", "listwise"]
+Mode: TypeAlias = Literal["pointwise", "pairwise", "listwise"]
 Measure: TypeAlias = Literal["usd", "tokens", "shown", "calls"]
 """The unit of a cost: US dollars; tokens in and out; transcripts, counted each time a judge reads them; judge calls."""
 TIE: Final = "tie"
@@ -46,8 +42,8 @@ class Cost:
 
     def times(self, factor: float) -> Cost:
         """Return the cost multiplied by ``factor``."""
-        priced = (None if one is None else one * factor for one in self._priced())
-        return Cost(self.calls * factor, self.shown * factor, *priced)
+        amounts: list[Any] = [None if one is None else one * factor for one in astuple(self)]
+        return Cost(*amounts)
 
     def of(self, measure: Measure) -> float | None:
         """Return the amount of ``measure``; None if unknown."""
@@ -56,16 +52,12 @@ class Cost:
             return None if read is None or written is None else read + written
         return self.cost_usd if measure == "usd" else self.shown if measure == "shown" else self.calls
 
-    def _priced(self) -> tuple[float | None, ...]:
-        return self.input_tokens, self.output_tokens, self.cost_usd
-
     @staticmethod
     def total(costs: Iterable[Cost]) -> Cost:
         """Return the sum; tokens and dollars are unknown if they are unknown in any of ``costs``."""
-        every = list(costs)
-        priced = [[one._priced()[place] for one in every] for place in range(3)]  # noqa: SLF001 - one class
-        sums = (None if None in part else sum(one for one in part if one is not None) for part in priced)
-        return Cost(sum(one.calls for one in every), sum(one.shown for one in every), *sums)
+        columns = zip(*map(astuple, [Cost(0, 0, 0, 0, 0.0), *costs]), strict=True)
+        sums: list[Any] = [None if None in column else sum(column) for column in columns]
+        return Cost(*sums)
 
 
 NOTHING: Final = Cost(0, 0)
@@ -91,19 +83,12 @@ class Key:
     mode: Mode
     prompt_variant: str | None
     temperature: float | None
-    criterion: str | None
-
-    @property
-    def protocol(self) -> str:
-        """The protocol of a run that asks this kind of question."""
-        return self.mode.removesuffix("_scores")
 
     @property
     def asked(self) -> str:
         """How the judge was asked, as text: "listwise, v2, t=0.7"."""
-        parts = [self.mode, self.prompt_variant, self.criterion]
-        parts += [] if self.temperature is None else [f"t={self.temperature:g}"]
-        return ", ".join(part for part in parts if part)
+        heat = None if self.temperature is None else f"t={self.temperature:g}"
+        return ", ".join(filter(None, (self.mode, self.prompt_variant, heat)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,51 +114,34 @@ class Record:
     numbered: bool = True
 
 
-def read_judgments(
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,  # noqa: A002 - what people call it
-    on_error: Callable[[InputError], None] | None = None,
-) -> Iterator[Record]:
-    """Yield the judgments of a ``.jsonl`` or ``.jsonl.gz`` file, in order; ``format`` is for lines that name none.
-
-    A bad line is passed to ``on_error`` as an InputError with file, line and remedy, and skipped; without ``on_error``,
-    it is raised. Raises InputError for a file that cannot be read or is empty.
-    """
-    lines = 0
-
-    def record(value: Mapping[str, Any] | str, _: int) -> Record:
-        nonlocal lines
-        lines += 1
-        return as_record(value, format=format)
-
-    yield from records.convert_rows(records.read_json_lines(path), record, source=os.fspath(path), on_error=on_error)
-    if not lines:
-        raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=os.fspath(path))
-
-
 def as_records(judgments: object, *, on_error: Callable[[InputError], None] | None = None) -> Iterator[Record]:
-    """Yield records from a path, a data frame, or an iterable of objects of a judgments file or of Records.
+    """Yield records from a ``.jsonl`` or ``.jsonl.gz`` file, a data frame, or an iterable of its objects or of Records.
 
-    Raises InputError for anything else.
+    A bad line is passed to ``on_error`` as an InputError with
+    its place and remedy, and skipped; without ``on_error``, it is raised. Raises InputError for anything else, and for
+    a file that cannot be read or is empty.
     """
     if isinstance(judgments, str | os.PathLike):
-        yield from read_judgments(judgments, on_error=on_error)
-        return
-    if not isinstance(judgments, Iterable) or isinstance(judgments, bytes | Mapping):
+        source, rows = os.fspath(judgments), records.read_json_lines(judgments)
+    elif not isinstance(judgments, Iterable) or isinstance(judgments, bytes | Mapping):
         raise InputError(f"judgments are a file or a list of objects, not {type_in_words(judgments)}")
-    rows = table_rows(judgments, _JSON_COLUMNS) if is_table(judgments) else enumerate(judgments, start=1)
-    for place, value in rows:
+    else:
+        source, rows = None, table_rows(judgments, _JSON_COLUMNS) if is_table(judgments) else enumerate(judgments, 1)
+    lines = 0
+    for lines, value in rows:
         try:
             yield value if isinstance(value, Record) else as_record(value)
         except InputError as error:
-            placed = InputError(f"judgment {place}: {error}")
+            placed = InputError(str(error), source=source, line=lines) if source else None
+            placed = placed or InputError(f"judgment {lines}: {error}")
             if on_error is None:
                 raise placed from None
             on_error(placed)
+    if source and not lines:
+        raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=source)
 
 
-def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A002 - what people call it
+def as_record(value: object) -> Record:
     """Return an object of a judgments file, checked. Raises InputError with the problem and what was expected."""
     if isinstance(value, str):
         raise InputError(value)
@@ -183,9 +151,8 @@ def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A
     if not isinstance(order, list | tuple) or not order:
         raise InputError(f"'order' must list the ids as shown; expected {_SHAPE}")
     ids = _ids(order, "order")
-    form = value.get("format", format)
-    if form is not None and value.get("parsed") is None and value.get("raw_text") is not None:
-        value = {**value, **_parse_raw_reply(value, ids, _text(form, "'format'"))}
+    if value.get("format") is not None and value.get("parsed") is None:
+        raise InputError("'raw_text' is not read: read it with calipers.extract_choice, extract_scores and others")
     answer = _answer(value.get("parsed"), ids)
     sample = value.get("sample_index")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int)):
@@ -213,14 +180,17 @@ def _key(value: Mapping[str, Any], answer: Mapping[str, Any]) -> Key:
         mode = "pairwise" if "winner" in answer else "listwise" if "ranking" in answer else "pointwise"
     if mode not in get_args(Mode):
         raise InputError(f"'mode' is {mode!r}; known: {', '.join(get_args(Mode))}")
-    if mode in ("pairwise", "pairwise_scores") and len(value["order"]) != 2:
-        raise InputError(f"'mode' is {mode} but 'order' names {len(value['order'])} ids instead of 2")
-    variant, criterion = (
-        None if value.get(name) is None else _text(value[name], f"{name!r}") for name in ("prompt_variant", "criterion")
+    if mode == "pairwise" and len(value["order"]) != 2:
+        raise InputError(f"'mode' is pairwise but 'order' names {len(value['order'])} ids instead of 2")
+    # Each criterion that a judge was asked about is another question, as a prompt variant is.
+    variants = [_text(value[one], f"{one!r}") for one in ("prompt_variant", "criterion") if value.get(one) is not None]
+    heat = value.get("temperature")
+    return Key(
+        _text(value.get("judge"), "'judge'"),
+        cast("Mode", mode),
+        ", ".join(variants) or None,
+        None if heat is None else _finite(heat, "'temperature'"),
     )
-    temperature = value.get("temperature")
-    heat = None if temperature is None else _finite(temperature, "'temperature'")
-    return Key(_text(value.get("judge"), "'judge'"), cast("Mode", mode), variant, heat, criterion)
 
 
 def _answer(parsed: object, order: tuple[str, ...]) -> dict[str, Any]:
@@ -255,40 +225,6 @@ def _winner(name: str, margin: object, order: tuple[str, ...]) -> dict[str, Any]
     if not 0 <= size <= 1:
         raise InputError(f"'parsed.margin' is {size:g}; it must be a number from 0 to 1")
     return {"winner": name if size else TIE, "margin": size if name != TIE else 0.0}
-
-
-def _parse_raw_reply(value: Mapping[str, Any], order: Sequence[str], name: str) -> Mapping[str, Any]:
-    """Return ``parsed``, ``mode`` and ``scale`` of a line whose ``raw_text`` is in the format ``name``."""
-    try:
-        form = format_named(name)
-    except ConfigError as error:
-        raise InputError(str(error)) from None
-    raw, mode = value.get("raw_text"), value.get("mode")
-    if not isinstance(raw, str):
-        raise InputError("'format' describes 'raw_text', which must be text")
-    if "choice" in form.reads and len(order) == 2 and mode in (None, "pairwise"):
-        choice = extract_choice(raw, order, format=form.name)
-        parsed = None if choice.choice is None else {"winner": choice.choice, "margin": choice.margin}
-        return {"mode": "pairwise", "parsed": parsed}
-    if "ranking" in form.reads and mode in (None, "listwise"):
-        ranking = extract_ranking(raw, order, format=form.name).ranking
-        return {"mode": "listwise", "parsed": {"ranking": list(ranking)} if ranking else None}
-    if "scores" in form.reads and mode != "pairwise":
-        scale = form.scale if value.get("scale") is None else _scale(value["scale"])
-        if scale is None:
-            raise InputError(f"format {form.name!r} has no scale: add 'scale', as [lowest, highest]")
-        scores = extract_scores(raw, order, scale=scale, format=form.name).scores
-        mode = mode or ("pointwise" if len(order) == 1 else "listwise")
-        return {"mode": mode, "scale": list(scale), "parsed": {"scores": scores} if scores else None}
-    if "verdict" in form.reads and mode in (None, "pointwise") and len(order) == 1:
-        met = extract_verdict(raw, format=form.name).met
-        return {
-            "mode": "pointwise",
-            "scale": [0, 1],
-            "parsed": None if met is None else {"scores": {order[0]: int(met)}},
-        }
-    holds = " and ".join(form.reads)
-    raise InputError(f"format {form.name!r} holds {holds}, which is nothing for mode {mode!r} with {len(order)} ids")
 
 
 def _cost(value: Mapping[str, Any], key: Key, order: Sequence[str]) -> Cost:

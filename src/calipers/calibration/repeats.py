@@ -28,20 +28,6 @@ class Learned:
         return StoppingRule(self.spread, tolerance=tolerance, budget=budget)
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """The result of asking each group until the stopping rule applies: mean ``calls`` and fidelity per group.
-
-    ``all_noise`` is how often (0-1) the scores then differ no more than their standard errors; ``tie_cost`` is the
-    fidelity that is lost if such a group is tied.
-    """
-
-    calls: Array
-    fidelity: Array
-    all_noise: Array
-    tie_cost: Array
-
-
 def squared_residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
     """Return each group's sum of squared residuals and degrees of freedom.
 
@@ -86,36 +72,21 @@ def _variance(scores: Array) -> Array:
     return np.where(count > 1, (off**2).sum(axis=-1) / np.maximum(count - 1, 1), np.nan)
 
 
-def stderr_ratio(calls: Array, *, shared: bool, half: int | None = None) -> float | None:
-    """Return how honest standard errors are.
+def stderr_ratio(calls: Array, *, shared: bool) -> float | None:
+    """Return how honest standard errors are: the mean of (a-b)² / (se_a² + se_b²) over candidates; 1 is honest.
 
-    It is the mean of (a-b)² / (se_a² + se_b²) over candidates; 1 is honest.
-
-    a and b come from disjoint halves of the calls. Each half learns its own noise and has ``half`` calls (by default as
-    many as possible), at least two; None if there are fewer, or if neither half has any noise.
+    a and b come from the two halves of the calls. Each half learns its own noise and has at least two calls; None if
+    there are fewer, or if neither half has any noise.
     """
-    found = _compared_halves(calls, shared=shared, half=half)
-    if found is None:
+    half = calls.shape[1] // 2
+    parts = [_scores_and_errors(part, shared=shared) for part in (calls[:, :half], calls[:, half : 2 * half])]
+    if half < 2 or parts[0] is None or parts[1] is None:
         return None
-    squares, expected = found
-    ratio = squares / np.where(expected > _EDGE, expected, np.nan)
+    (a, a_error), (b, b_error) = parts[0], parts[1]
+    expected = a_error + b_error
+    ratio = (a - b) ** 2 / np.where(expected > _EDGE, expected, np.nan)
     known = ratio[~np.isnan(ratio)]
     return float(known.mean()) if len(known) else None
-
-
-def _compared_halves(calls: Array, *, shared: bool, half: int | None = None) -> tuple[Array, Array] | None:
-    """Return (a-b)² and se_a² + se_b² of every candidate, (groups, members), from two halves of the calls."""
-    half = calls.shape[1] // 2 if half is None else half
-    if half < 2 or 2 * half > calls.shape[1]:
-        return None
-    one, other = (
-        _scores_and_errors(calls[:, :half], shared=shared),
-        _scores_and_errors(calls[:, half : 2 * half], shared=shared),
-    )
-    if one is None or other is None:
-        return None
-    (a, a_error), (b, b_error) = one, other
-    return (a - b) ** 2, a_error + b_error
 
 
 def _scores_and_errors(calls: Array, *, shared: bool) -> tuple[Array, Array] | None:
@@ -136,37 +107,25 @@ def _scores_and_errors(calls: Array, *, shared: bool) -> tuple[Array, Array] | N
     return scores, errors
 
 
-def simulate_stopping(calls: Array, gold: Array, learned: Learned, rule: StoppingRule, *, shared: bool) -> Stopped:
-    """Simulate asking the judge about each group until ``rule`` stops.
+def simulate_stopping(
+    calls: Array, gold: Array, learned: Learned, rule: StoppingRule, *, shared: bool
+) -> tuple[Array, Array]:
+    """Return each group's mean calls and fidelity if the judge is asked until ``rule`` stops.
 
-    Results are averaged over all cyclic starts of its calls.
-
-    The rule does not use ``gold``.
+    Both are means over all cyclic starts of the calls. The rule does not use ``gold``.
     """
     groups, most = calls.shape[:2]
-    used, found, noisy = (np.zeros((most, groups)) for _ in range(3))
+    used, levels = np.zeros((most, groups)), np.zeros((most, groups))
     for start in range(most):
         rolled = np.roll(calls, -start, axis=1)
         open_groups = np.ones(groups, dtype=bool)
         for count in range(1, min(rule.budget, most) + 1):
-            scores = mean_of_known(rolled[:, :count], axis=1)
-            now = open_groups & (
-                _should_stop(rolled[:, :count], learned, rule, open_groups, shared=shared) | (count == most)
-            )
+            stops = _should_stop(rolled[:, :count], learned, rule, open_groups, shared=shared) | (count == most)
+            now = open_groups & stops
             used[start, now] = count
-            found[start, now] = fidelity(scores[now], gold[now])
-            noisy[start, now] = all_noise_groups(rolled[now, :count], learned, shared=shared)
+            levels[start, now] = fidelity(mean_of_known(rolled[now, :count], axis=1), gold[now])
             open_groups &= ~now
-    return Stopped(
-        used.mean(axis=0), mean_of_known(found, axis=0), noisy.mean(axis=0), mean_of_known(noisy * found, axis=0)
-    )
-
-
-def all_noise_groups(calls: Array, learned: Learned, *, shared: bool) -> Flags:
-    """Return flags of groups whose mean scores differ no more than their standard errors."""
-    squares, freedom = squared_residuals(calls, shared=shared)
-    noise = [learned.noise.variance_of(float(one), int(count)) for one, count in zip(squares, freedom, strict=True)]
-    return np.asarray(_variance(mean_of_known(calls, axis=1)) <= np.array(noise) / calls.shape[1])
+    return used.mean(axis=0), mean_of_known(levels, axis=0)
 
 
 def _should_stop(calls: Array, learned: Learned, rule: StoppingRule, asked: Flags, *, shared: bool) -> Flags:

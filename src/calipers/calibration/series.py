@@ -10,7 +10,7 @@ import itertools
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -57,52 +57,18 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Swap:
-    """A pair of the group in ``row`` judged in both orders.
-
-    ``said`` is the judge's verdict with ``first`` shown first, and ``swapped`` the verdict in the other order.
-    """
-
-    row: int
-    first: str
-    second: str
-    said: PairVerdict
-    swapped: PairVerdict
-
-    @property
-    def orders_agree(self) -> bool:
-        """Whether both verdicts name the same trajectory, or are both a tie."""
-        return (self.said == "tie") == (self.swapped == "tie") and (self.said == "tie" or self.said != self.swapped)
-
-
-@dataclass(frozen=True, slots=True)
 class Places:
-    """The position bias of a judge's lists: ``bias`` is learned as in a run, None below 20 groups in several orders.
+    """The position bias of a judge's lists.
 
-    ``turned`` is the number of groups in several orders. ``share`` is the share of variance within lists that the
-    position explains (None without variance); it is also high if members are listed by quality, in one order only.
-    ``size`` is the median length of a list.
+    ``curve`` is what each position adds to a score, first to last, 0 on average, learned as in a run; None if unknown,
+    as below 20 groups in several orders. ``turned`` is the number of groups in several orders. ``share`` is the share
+    of variance within lists that the position explains (None without variance); it is also high if members are listed
+    by quality, in one order only.
     """
 
-    bias: PositionBias | None
+    curve: tuple[float, ...] | None
     turned: int
     share: float | None
-    size: int
-
-    @property
-    def curve(self) -> tuple[float, ...] | None:
-        """What each position adds to a score, first to last, 0 on average; None if unknown."""
-        return None if self.bias is None else self.bias.curve(self.size)
-
-    @classmethod
-    def learn(cls, groups: Iterable[Sequence[Rating]]) -> Places:
-        """Return the position bias in the ratings of each group; every list is a presentation."""
-        every = [list(group) for group in groups]
-        by_list = [_lists(group) for group in every]
-        lists = [ratings for group in by_list for ratings in group]
-        turned = sum(len({tuple(one.item for one in ratings) for ratings in group}) > 1 for group in by_list)
-        size = int(statistics.median_low([len(ratings) for ratings in lists] or [0]))
-        return cls(PositionBias.learn(every), turned, _share(lists), size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +77,10 @@ class Series:
 
     ``depth`` is each group's number of calls (later calls are NaN), ``asked`` the number of members asked about, and
     ``answered`` the number of those with a readable answer. ``meetings`` are the comparisons of each group and call, if
-    pairs of larger groups were judged; scores then come from Bradley-Terry over all calls together. ``swaps`` are pairs
-    judged in both orders, ``repeats`` the verdicts by position of pairs judged twice in one order; ``verdicts`` counts
-    all verdicts by position. ``places`` is the position bias of its lists. ``states`` says for each group whether
-    anything was read, or why not.
+    pairs of larger groups were judged; scores then come from Bradley-Terry over all calls together. ``swapped`` counts
+    pairs judged in both orders, and those of them whose verdict changed; ``repeated`` pairs judged twice in one order,
+    and those with equal verdicts; ``verdicts`` counts all verdicts by position. ``places`` is the position bias of its
+    lists. ``states`` says for each group whether anything was read, or why not.
     """
 
     key: Key
@@ -125,8 +91,8 @@ class Series:
     asked: int
     answered: int
     meetings: tuple[tuple[tuple[Comparison, ...], ...], ...] = ()
-    swaps: tuple[Swap, ...] = ()
-    repeats: tuple[tuple[PairVerdict, PairVerdict], ...] = ()
+    swapped: tuple[int, int] = (0, 0)
+    repeated: tuple[int, int] = (0, 0)
     verdicts: Mapping[PairVerdict, int] = field(default_factory=dict)
     cost: Cost = NOTHING
     places: Places | None = None
@@ -230,8 +196,7 @@ def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series],
 
 
 def _sort_key(key: Key) -> tuple[str, ...]:
-    parts = (key.judge, key.mode, key.prompt_variant or "", key.temperature or 0.0, key.criterion or "")
-    return tuple(map(str, parts))
+    return tuple(map(str, (key.judge, key.mode, key.prompt_variant or "", key.temperature or 0.0)))
 
 
 def _without_copies(records: Sequence[Record]) -> list[Record]:
@@ -276,7 +241,7 @@ def _series(key: Key, every: Sequence[Record], frame: Frame) -> Series:
             values[place, number] = _values(records, frame.columns[row], values.shape[2], rescale=rescale)
     pairs = key.mode == "pairwise"
     many = pairs and any(len(frame.columns[row]) > 2 for row in rows)
-    swaps, repeats = _swaps({row: by_row[row] for row in rows}) if pairs else ((), ())
+    swapped, repeated = _pairs_again(by_row.values()) if pairs else ((0, 0), (0, 0))
     return Series(
         key,
         rows,
@@ -286,8 +251,8 @@ def _series(key: Key, every: Sequence[Record], frame: Frame) -> Series:
         asked=sum(len(record.order) for record in every),
         answered=sum(map(_answered, every)),
         meetings=tuple(_meetings(calls[place], frame.columns[row]) for place, row in enumerate(rows)) if many else (),
-        swaps=swaps,
-        repeats=repeats,
+        swapped=swapped,
+        repeated=repeated,
         verdicts=Counter(said for record in every if (said := _pair_verdict(record)) is not None),
         cost=Cost.total(record.cost for record in every),
         places=_places(calls, [frame.columns[row] for row in rows], rescale=rescale)
@@ -307,33 +272,26 @@ def _places(
     calls: Sequence[Sequence[Sequence[Record]]], columns: Sequence[Mapping[str, int]], *, rescale: bool
 ) -> Places:
     """Return the position bias over every list of scores; each list is a separate presentation."""
-
-    def ratings(groups: Sequence[Sequence[Record]], known: Mapping[str, int]) -> Iterator[Rating]:
+    every, turned, sizes = [], 0, [0]
+    by_place: dict[int, list[float]] = defaultdict(list)
+    for groups, known in zip(calls, columns, strict=True):
+        lists = []
         for presentation, record in enumerate(itertools.chain.from_iterable(groups)):
             values = {} if record.scores is None else values_by_member(record, rescale=rescale)
-            for place, name in enumerate(record.order):
-                if name in values and name in known:
-                    yield Rating(known[name], values[name], presentation, place)
-
-    return Places.learn(list(ratings(groups, known)) for groups, known in zip(calls, columns, strict=True))
-
-
-def _lists(ratings: Sequence[Rating]) -> list[list[Rating]]:
-    by_presentation: dict[int, list[Rating]] = defaultdict(list)
-    for one in ratings:
-        by_presentation[one.presentation].append(one)
-    return list(by_presentation.values())
-
-
-def _share(lists: Sequence[Sequence[Rating]]) -> float | None:
-    by_place: dict[int, list[float]] = defaultdict(list)
-    for ratings in lists:
-        mean = statistics.fmean(one.value for one in ratings)
-        for one in ratings:
-            by_place[one.place].append(one.value - mean)
-    total = sum(value**2 for values in by_place.values() for value in values)
-    between = sum(len(values) * statistics.fmean(values) ** 2 for values in by_place.values())
-    return between / total if total > 1e-12 else None
+            places = [(name, place) for place, name in enumerate(record.order) if name in values and name in known]
+            mean = statistics.fmean(values[name] for name, _ in places) if places else 0.0
+            for name, place in places:
+                by_place[place].append(values[name] - mean)
+            lists.append([Rating(known[name], values[name], presentation, place) for name, place in places])
+        lists = [ratings for ratings in lists if ratings]
+        turned += len({tuple(one.item for one in ratings) for ratings in lists}) > 1
+        sizes += map(len, lists)
+        every.append([one for ratings in lists for one in ratings])
+    total = sum(value**2 for offs in by_place.values() for value in offs)
+    between = sum(len(offs) * statistics.fmean(offs) ** 2 for offs in by_place.values())
+    bias = PositionBias.learn(every)
+    curve = None if bias is None else bias.curve(statistics.median_low(sizes[1:] or sizes))
+    return Places(curve, turned, between / total if total > 1e-12 else None)
 
 
 def calls_of_group(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[Record]]:
@@ -405,24 +363,21 @@ def _pair_verdict(record: Record) -> PairVerdict | None:
     return "tie" if record.winner == TIE else "first" if record.winner == record.order[0] else "second"
 
 
-def _swaps(
-    by_row: Mapping[int, Sequence[Record]],
-) -> tuple[tuple[Swap, ...], tuple[tuple[PairVerdict, PairVerdict], ...]]:
-    """Return the pairs judged in both orders, and the verdicts on pairs that were asked again in the same order."""
-    swaps: list[Swap] = []
-    repeats: list[tuple[PairVerdict, PairVerdict]] = []
-    for row, records in by_row.items():
+def _pairs_again(groups: Iterable[Sequence[Record]]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return how many pairs were judged in both orders, and changed; and again in the same order, and were equal."""
+    swapped = repeated = (0, 0)
+    for records in groups:
         by_order: dict[tuple[str, ...], list[PairVerdict]] = defaultdict(list)
         for record in sorted(records, key=lambda record: record.sample):
-            said = _pair_verdict(record)
-            if said is not None:
+            if (said := _pair_verdict(record)) is not None:
                 by_order[record.order].append(said)
         for (first, second), verdicts in list(by_order.items()):
-            repeats += itertools.combinations(verdicts, 2)
-            if first < second:
-                there = by_order.get((second, first), [])
-                swaps += [Swap(row, first, second, *both) for both in zip(verdicts, there, strict=False)]
-    return tuple(swaps), tuple(repeats)
+            again = [one == other for one, other in itertools.combinations(verdicts, 2)]
+            repeated = (repeated[0] + len(again), repeated[1] + sum(again))
+            there = zip(verdicts, by_order.get((second, first), []) if first < second else (), strict=False)
+            changed = [_SIGNS[one] != -_SIGNS[other] for one, other in there]
+            swapped = (swapped[0] + len(changed), swapped[1] + sum(changed))
+    return swapped, repeated
 
 
 def _meetings(calls: Sequence[Sequence[Record]], columns: Mapping[str, int]) -> tuple[tuple[Comparison, ...], ...]:

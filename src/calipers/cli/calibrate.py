@@ -24,8 +24,8 @@ from calipers.calibration import Calibration
 from calipers.calibration import calibrate as measure
 from calipers.calibration.collect import JudgeAnswers, collect_judgments, judgeable_groups, require_askable
 from calipers.calibration.criteria import meta_evaluate
-from calipers.calibration.criteria.rows import collect_verdicts, is_labelled, read_labelled, read_verdicts
-from calipers.calibration.records import Measure, read_judgments
+from calipers.calibration.criteria.rows import collect_verdicts, is_labelled, read_labelled, recorded_verdicts
+from calipers.calibration.records import Measure, as_records
 from calipers.capacity.spending import Estimate, estimate_judging
 from calipers.cli.calibration_report import print_meta_evaluation, print_report
 from calipers.cli.estimate import assumed_reply, print_estimate, require_estimate
@@ -68,7 +68,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     answers = _query_judges(groups, every, options)
     asked = [one for judge in answers for one in judge.judgments]
     _save_judgments(options["save"], asked)
-    recorded = () if judgments is None else read_judgments(judgments, format=options["format"], on_error=bad)
+    recorded = () if judgments is None else as_records(judgments, on_error=bad)
     report = measure(
         every,
         itertools.chain(asked, recorded),
@@ -313,7 +313,7 @@ def _measure_criteria(
         _print_cost(answers, names[name], sent=not is_stand_in(name))
         asked += answers.judgments
     _save_judgments(options["save"], asked)
-    recorded = () if verdicts is None else read_verdicts(verdicts, format=options["format"], on_error=bad)
+    recorded = () if verdicts is None else recorded_verdicts(verdicts, on_error=bad)
     report = meta_evaluate(rows, itertools.chain(asked, recorded), on_error=bad)
     if as_json:
         print_json(report.to_dict())

@@ -19,8 +19,6 @@ from calipers.cli.messages import wrap_for_console, wrap_words
 from calipers.cli.terminal import print_figures, table_console
 
 _WIDTH: Final = 160
-_MOST_ANNOTATORS: Final = 10
-"""The largest number of annotators in a table, those with the most labels first; --json lists all."""
 
 
 def print_report(report: Calibration) -> None:
@@ -131,17 +129,14 @@ def _findings(findings: Sequence[Finding], names: Mapping[str, str]) -> list[str
 
 
 def print_meta_evaluation(report: MetaEvaluation) -> None:
-    """Print judges of labelled criteria: their balanced F1, per category and against each annotator, and findings."""
+    """Print judges of labelled criteria: their balanced F1, also per category, and findings."""
     console = table_console(width=_WIDTH)
     names = short_names(one.judge for one in report.judges)
     judges = [replace(one, judge=names[one.judge]) for one in report.judges]
     title = f"Balanced F1 against {report.labels:,} labels of {report.rows:,} criteria, 95 % interval over completions"
-    heads = ("bal. F1", "", "met F1", "prec.", "recall", "not met F1", "prec.", "recall", "graded", "ungraded", "above")
-    rows = []
-    for one in judges:
-        above = "-" if one.above is None else f"{one.above:.0%}"
-        rows.append((one.judge, *_f1(one.overall), *_kinds(one.overall), str(one.graded), str(one.ungraded), above))
-    rows.append(("annotators among themselves", *_f1(report.among), *_kinds(report.among), "", "", ""))
+    heads = ("bal. F1", "", "met F1", "prec.", "recall", "not met F1", "prec.", "recall", "graded", "ungraded")
+    rows = [(one.judge, *_f1(one.overall), *_kinds(one.overall), str(one.graded), str(one.ungraded)) for one in judges]
+    rows.append(("annotators among themselves", *_f1(report.among), *_kinds(report.among), "", ""))
     print_figures(console, title, ("judge",), heads, rows)
     for one in judges:
         for reason, count in one.reasons.items():
@@ -151,13 +146,6 @@ def print_meta_evaluation(report: MetaEvaluation) -> None:
     for one in judges:
         categories = [(name, *_f1(found), str(found.labels)) for name, found in one.by_category.items()]
         print_figures(console, f"\n{one.judge}", ("category",), ("bal. F1", "", "labels"), categories)
-        most = sorted(one.by_annotator.items(), key=lambda pair: (-pair[1].labels, pair[0]))[:_MOST_ANNOTATORS]
-        against = [
-            (name, *_f1(found), str(found.labels), _figure(report.annotators[name].balanced_f1)) for name, found in most
-        ]
-        if against:
-            title = f"annotators: {len(most)} of {len(one.by_annotator)} (--json has all)"
-            print_figures(console, title, ("annotator",), ("judge bal. F1", "", "labels", "with the others"), against)
     findings = list(report.findings)
     for name, short in names.items():
         findings = [line.replace(f"{name}: ", f"{short}: ").replace(f"{name} ", f"{short} ") for line in findings]

@@ -1,32 +1,20 @@
-"""A judged group as plain data for the page: everything that it shows of the group, and the row of the page's index.
-
-Values from files are checked here, so that the page may rely on their types.
-"""
+"""A judged group as plain data for the page: everything that it shows of the group, and the row of the page's index."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from statistics import fmean
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from calipers.report.flags import flags_of
 from calipers.report.questions import Lines, questions_of
-from calipers.report.recorded import recorded_reliability
+from calipers.report.results import objects_in
 from calipers.report.sources import Judged
-from calipers.types import Certainty, GroupStatus, Message, Rubric, TrajectoryGroup, TrajectoryStatus
+from calipers.types import Message, Rubric, TrajectoryGroup
 from calipers.types.encoding import measured_number
 
-_NUMBERS: Final = ("reward", "score", "stderr")
-_TEXTS: Final = ("explanation", "reason")
-_COUNTS: Final = ("judge_calls", "attempts", "unusable")
-_KNOWN: Final = frozenset(("id", "status", "attacks", "criteria", "metadata", *_NUMBERS, *_TEXTS))
-_KNOWN_OF_GROUP: Final = frozenset(
-    ("group_id", "status", "trajectories", "usage", "warnings", "judges", "reliability", "prompt_criteria", *_COUNTS)
-)
 _SNIPPET: Final = 160
 _READ_FOR_SNIPPET: Final = 4000
-_MOST_CRITERIA: Final = 100
 _EDGE: Final = 1e-9
 """Advantages of this size are 0, as in calibration."""
 
@@ -40,24 +28,22 @@ def details_of(judged: Judged) -> dict[str, Any]:
     result = judged.result
     shared, own = shared_and_own(judged.group)
     gold = _gold_of(judged)
+    wrong = wrong_signs({one["id"]: one["reward"] for one in result["trajectories"]}, gold)
     members = [
-        _trajectory(one, None if own is None else own.get(str(one["id"])), gold.get(str(one["id"])))
+        {
+            **one,
+            "gold": measured_number(gold.get(one["id"])),
+            "messages": None if own is None or one["id"] not in own else list(own[one["id"]]),
+            "wrong_sign": one["id"] in wrong,
+        }
         for one in result["trajectories"]
     ]
-    wrong = wrong_signs({one["id"]: one["reward"] for one in members}, gold)
-    members = [one | {"wrong_sign": one["id"] in wrong} for one in members]
-    lines = Lines(chain(shared or (), *(one["messages"] or () for one in members)))
+    lines = Lines()
     found = {
-        "id": str(result["group_id"]),
+        **result,
+        "id": result["group_id"],
         "source": judged.source,
-        "status": _one_of(get_args(GroupStatus), result.get("status")),
-        "warnings": [str(one) for one in _list(result.get("warnings"))],
-        **{name: _count(result.get(name)) for name in _COUNTS},
-        "usage": _usage(result.get("usage")),
-        "reliability": recorded_reliability(result.get("reliability")).to_dict(),
-        "judges": [one for one in _list(result.get("judges")) if isinstance(one, dict)],
-        "written": _written_criteria(result.get("prompt_criteria")),
-        "more": {key: value for key, value in result.items() if key not in _KNOWN_OF_GROUP},
+        "reliability": result["reliability"].to_dict(),
         "shared": shared,
         "tools": shown_tools(judged.group),
         "rubric": shown_rubric(judged.group),
@@ -144,88 +130,12 @@ def _gold_of(judged: Judged) -> dict[str, float]:
     return {}
 
 
-def _trajectory(one: Mapping[str, Any], messages: Sequence[Message] | None, gold: float | None) -> dict[str, Any]:
-    return {
-        "id": str(one["id"]),
-        "status": _one_of(get_args(TrajectoryStatus), one.get("status")),
-        **{name: measured_number(one.get(name)) for name in _NUMBERS},
-        "gold": measured_number(gold),
-        **{name: value if isinstance(value := one.get(name), str) else None for name in _TEXTS},
-        "attacks": [_attack(hit) for hit in _list(one.get("attacks")) if isinstance(hit, dict)],
-        "criteria": _verdicts(one.get("criteria")),
-        "metadata": one.get("metadata"),
-        "more": {key: value for key, value in one.items() if key not in _KNOWN},
-        "messages": None if messages is None else list(messages),
-    }
-
-
-def _attack(hit: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {name: str(hit.get(name, "")) for name in ("kind", "role", "excerpt")}
-    certainty = _one_of(get_args(Certainty), hit.get("certainty"))
-    return {**texts, "certainty": certainty, "message": _count(hit.get("message"))}
-
-
-def _verdicts(criteria: object) -> list[dict[str, Any]]:
-    """Return the verdicts on a trajectory's criteria as a list, each with its ``id``."""
-    known = criteria if isinstance(criteria, Mapping) else {}
-    found = []
-    for name, one in known.items():
-        if isinstance(one, Mapping):
-            texts = {key: value for key in ("by", "reason", "quote") if isinstance(value := one.get(key), str)}
-            met = one.get("met")
-            share = measured_number(one.get("share"))
-            found.append({"id": str(name), "met": met if isinstance(met, bool) else None, "share": share, **texts})
-    return found
-
-
-def _written_criteria(recorded: object) -> dict[str, Any] | None:
-    """Return the criteria that a model wrote for the group's prompt, or why there are none; None if not asked."""
-    if not isinstance(recorded, Mapping):
-        return None
-    problem = recorded.get("problem")
-    criteria = [
-        {
-            "id": str(one.get("id", "")),
-            "text": text if isinstance(text := one.get("text"), str) else None,
-            "points": measured_number(one.get("points")),
-            "veto": one.get("veto") is True,
-        }
-        for one in _list(recorded.get("written"))[:_MOST_CRITERIA]
-        if isinstance(one, Mapping)
-    ]
-    return {"criteria": criteria, "problem": problem if isinstance(problem, str) else None}
-
-
-def _usage(usage: object) -> dict[str, float | None] | None:
-    if not isinstance(usage, Mapping):
-        return None
-    names = ("input_tokens", "output_tokens", "cached_tokens", "cost_usd")
-    return {name: measured_number(usage.get(name)) for name in names}
-
-
 def _snippet(messages: Sequence[Message]) -> str:
     """Return the beginning of the first message of a user, else of the first message, on one line."""
     by_user = [one for one in messages if one.get("role") == "user"]
     for message in by_user or messages:
         content: Any = message.get("content")
-        parts = (
-            [content]
-            if isinstance(content, str)
-            else [one.get("text") for one in _list(content) if isinstance(one, Mapping)]
-        )
+        parts = [content] if isinstance(content, str) else [one.get("text") for one in objects_in(content)]
         if text := "\n".join(one for one in parts if isinstance(one, str)):
             return " ".join(text[:_READ_FOR_SNIPPET].split())[:_SNIPPET]
     return ""
-
-
-def _one_of(known: Sequence[str], value: object) -> str:
-    """Return a word that the page knows, and "unknown" for any other."""
-    return value if isinstance(value, str) and value in known else "unknown"
-
-
-def _list(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else ()
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -13,8 +13,6 @@ from typing import Any, Final, TypeAlias
 from calipers.study.intervals import t_quantile
 from calipers.types.encoding import measured_number
 
-_REASKED: Final = frozenset(("missing", "doubt", "truncated", "window", "substitute", "canary"))
-"""Causes of questions that repeat an earlier one because something went wrong."""
 _Z95: Final = 1.959964
 """The 97.5 % quantile of the normal distribution: half the width of a 95 % interval in standard errors."""
 _MOST_COMPARED: Final = 16
@@ -38,15 +36,9 @@ def flags_of(detail: Mapping[str, Any]) -> list[str]:
         "against-gold": any(one.get("wrong_sign") for one in members),
         "close": _is_close(members),
         "tied": _is_tied(members),
-        "reasked": any(one["cause"] in _REASKED for one in questions),
-        "shortened": any(_says_shortened(one) for one in detail["warnings"]),
         "warned": bool(detail["warnings"]),
     }
     return [name for name, is_so in found.items() if is_so]
-
-
-def _says_shortened(warning: str) -> bool:
-    return warning.endswith(" left out") or " was not shown to the judge" in warning
 
 
 def _is_tied(members: Sequence[Mapping[str, Any]]) -> bool:

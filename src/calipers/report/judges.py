@@ -17,6 +17,7 @@ from calipers.errors import InputError
 from calipers.inputs.records import open_binary
 from calipers.monitoring.alarms import early_alarms, raised_alarms
 from calipers.report.recorded import WINDOW, Tally
+from calipers.report.results import list_in, objects_in
 from calipers.types.encoding import measured_number
 
 _MOST_BYTES: Final = 2**26
@@ -108,11 +109,11 @@ def calibration_of(path: str) -> dict[str, Any]:
     cannot be read.
     """
     found = _document(path)
-    judges = sorted((one for one in _list(found.get("judges")) if isinstance(one, dict)), key=_best_first)
+    judges = sorted(objects_in(found.get("judges")), key=_best_first)
     if not judges:
         raise InputError(f"has no judges, so it is no calibration; {_REMEDY}", source=path, line=1)
     names = _names(judges)
-    findings = [one for one in _list(found.get("findings")) if isinstance(one, dict)]
+    findings = objects_in(found.get("findings"))
     return {
         "kind": "calibration",
         "answer": _text(found.get("answer")),
@@ -128,7 +129,7 @@ def _best_first(judge: Mapping[str, Any]) -> float:
     return math.inf if known is None else -known
 
 
-def _document(path: str) -> dict[str, Any]:
+def _document(path: str) -> Mapping[str, Any]:
     """Return the JSON object in a file. Raises InputError, with the remedy, if it is none."""
     with open_binary(Path(path)) as stream:
         data = stream.read(_MOST_BYTES + 1)
@@ -136,12 +137,10 @@ def _document(path: str) -> dict[str, Any]:
         raise InputError(f"is larger than 64 MB, so it is no calibration; {_REMEDY}", source=path)
     try:
         found = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
-    except json.JSONDecodeError as error:
-        message = f"begins as a calibration does, but is not JSON: {error.msg}; {_REMEDY}"
-        raise InputError(message, source=path, line=error.lineno) from None
-    except (ValueError, RecursionError):  # no UTF-8, a number with thousands of digits, or too deep
-        raise InputError(f"begins as a calibration does, but cannot be read; {_REMEDY}", source=path) from None
-    return found if isinstance(found, dict) else {}
+    except (ValueError, RecursionError) as error:  # also no UTF-8, a number with thousands of digits, or too deep
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise InputError(f"begins as a calibration does, but is not JSON; {_REMEDY}", source=path, line=line) from None
+    return _dict(found)
 
 
 def _names(judges: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -151,7 +150,7 @@ def _names(judges: Sequence[Mapping[str, Any]]) -> list[str]:
     found = []
     for name, one in zip(names, judges, strict=True):
         heat = measured_number(one.get("temperature"))
-        parts = [_text(one.get(key)) for key in ("mode", "prompt_variant", "criterion")]
+        parts = [_text(one.get(key)) for key in ("mode", "prompt_variant")]
         parts += [None if heat is None else f"t={heat:g}"]
         asked = ", ".join(part for part in parts if part)
         found.append(f"{name} ({asked})" if counts[name] > 1 and asked else name)
@@ -174,7 +173,7 @@ def _cards(
     rows = [
         _row(f"{name}, position {at}", add)
         for name, judge in zip(names, judges, strict=True)
-        for at, add in enumerate(_list(judge.get("place_curve")), start=1)
+        for at, add in enumerate(list_in(judge.get("place_curve")), start=1)
     ]
     note = "What each position of a list adds to a score, in units of the scores, beyond what chance explains."
     yield _card("Position bias", note, rows, level={"value": 0, "label": "no bias"})
@@ -206,7 +205,7 @@ def _figure_row(name: str, judge: Mapping[str, Any], key: str) -> dict[str, Any]
 def _frontier(search: Mapping[str, Any]) -> dict[str, Any]:
     """Return the best way to ask at each price, and what ways so chosen reach on prompts that had no part in it."""
     rows = []
-    for way in map(_dict, _list(search.get("frontier"))):
+    for way in objects_in(search.get("frontier")):
         held_out, cost = measured_number(way.get("held_out_fidelity")), _dict(way.get("cost"))
         notes = [_cost(cost), "" if held_out is None else f"held out {held_out:.2f}"]
         interval = way.get("advantage_fidelity_interval")
@@ -226,19 +225,15 @@ def _cost(cost: Mapping[str, Any]) -> str:
     return ", ".join([*parts, *([] if usd is None else [f"${usd:.3g}"])])
 
 
-def _row(name: str, value: object, interval: object = None, note: str | None = None) -> dict[str, Any]:
-    ends = _list(interval)
-    low, high = (measured_number(one) for one in ends) if len(ends) == 2 else (None, None)
-    return {"name": name[:_MOST_TEXT], "value": measured_number(value), "low": low, "high": high, "note": note or None}
-
-
-def _list(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else ()
-
-
 def _text(value: object) -> str | None:
     return value[:_MOST_TEXT] if isinstance(value, str) else None
 
 
 def _dict(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _row(name: str, value: object, interval: object = None, note: str | None = None) -> dict[str, Any]:
+    ends = list_in(interval)
+    low, high = (measured_number(one) for one in ends) if len(ends) == 2 else (None, None)
+    return {"name": name[:_MOST_TEXT], "value": measured_number(value), "low": low, "high": high, "note": note or None}

@@ -37,7 +37,6 @@ def describe_group(detail: Mapping[str, Any], *, width: int, full: bool = False)
     shared = detail["shared"]
     if shared:
         lines += ["", "prompt", *_messages(shared, width=width, full=full)]
-    lines += _origins(detail, width=width)
     lines += ["", *_ranking(detail["trajectories"]), *_reliability(detail["reliability"])]
     for one in _ranked(detail["trajectories"]):
         lines += ["", *_trajectory(one, width=width, full=full)]
@@ -50,17 +49,6 @@ def describe_group(detail: Mapping[str, Any], *, width: int, full: bool = False)
         for question in detail["questions"]:
             lines += _wrapped(_question(question), width=width, indent=2)
     return "\n".join(lines)
-
-
-def _origins(detail: Mapping[str, Any], *, width: int) -> Iterator[str]:
-    """Yield the criteria that were written for the group's prompt."""
-    if (found := detail["written"]) is not None:
-        yield from ("", "criteria for this prompt" if found["criteria"] else "no criteria were written")
-        for one in found["criteria"]:
-            points = "" if one["points"] is None else f" ({one['points']:g}{', veto' if one['veto'] else ''})"
-            yield from _wrapped(f"{one['id']}{points}: {one['text'] or ''}", width=width, indent=2)
-        if found["problem"]:
-            yield from _wrapped(found["problem"], width=width, indent=2)
 
 
 def _ranked(members: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -1,17 +1,16 @@
 """The questions about a group as a report shows them: why each was asked, what was shown, and what was answered.
 
-Long lines that several questions of a group share, or that a message of the group has, are stored once.
+Long lines that several questions of a group share are stored once.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from calipers.ledger.contents import RecordedQuestion
 from calipers.report.sources import Judged
-from calipers.types import Message
 
 DECOY: Final = "(decoy)"
 """What stands for a canary, which is no trajectory."""
@@ -23,45 +22,21 @@ _SHORTEST_SHARED: Final = 24
 
 
 class Lines:
-    """The lines of all requests about a group: one that recurs is stored once, and is a number elsewhere.
+    """The lines of all requests about a group: one that recurs is in ``table`` once, and a number elsewhere."""
 
-    Numbers from 0 are lines of ``table``; -1 and below are lines of the group's own ``messages``, in their order.
-    """
-
-    def __init__(self, messages: Iterable[Message] = ()) -> None:
+    def __init__(self) -> None:
         self.table: list[str] = []
         self._numbers: dict[str, int] = {}
-        for place, line in enumerate(_message_lines(messages)):
-            if len(line) >= _SHORTEST_SHARED:
-                self._numbers.setdefault(_in_json(line), -1 - place)
 
     def packed(self, text: str) -> list[str | int]:
         """Return a request's text as its lines, in which numbers stand for lines that are stored already."""
-        return [self._line(line) for line in text.split(_LINE_BREAK)]
+        return [line if len(line) < _SHORTEST_SHARED else self._number(line) for line in text.split(_LINE_BREAK)]
 
-    def _line(self, line: str) -> str | int:
-        if len(line) < _SHORTEST_SHARED:
-            return line
+    def _number(self, line: str) -> int:
         number = self._numbers.setdefault(line, len(self.table))
         if number == len(self.table):
             self.table.append(line)
         return number
-
-
-def _message_lines(messages: Iterable[Message]) -> Iterator[str]:
-    """Yield the lines of messages in the order in which the page numbers them (``ownLines`` in ``questions.js``)."""
-    for message in messages:
-        content = message.get("content")
-        parts = content if isinstance(content, list | tuple) else [{"text": content}]
-        for part in parts:
-            text = part.get("text") if isinstance(part, Mapping) else None
-            if isinstance(text, str):
-                yield from text.split("\n")
-
-
-def _in_json(line: str) -> str:
-    """Return a line as most encoders write it in JSON text; a request that has it otherwise keeps its own copy."""
-    return line.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
 
 
 def questions_of(judged: Judged, lines: Lines) -> list[dict[str, Any]]:

@@ -15,24 +15,9 @@ from calipers.monitoring.answers import Answer, Shape, candidate_shapes
 from calipers.monitoring.health import health
 from calipers.monitoring.staleness import NewestVersion
 from calipers.report.questions import slots_of
+from calipers.report.results import as_group_result, count_in, objects_in, usage_of
 from calipers.report.sources import Judged
-from calipers.types import (
-    UNKNOWN_RELIABILITY,
-    Attack,
-    AttackKind,
-    Canary,
-    CanaryKind,
-    Cause,
-    Certainty,
-    ErrorBasis,
-    GroupResult,
-    GroupStatus,
-    Outcome,
-    Reliability,
-    TrajectoryResult,
-    TrajectoryStatus,
-    Usage,
-)
+from calipers.types import Canary, CanaryKind, Cause, GroupResult, Outcome, Usage
 from calipers.types.encoding import measured_number
 
 WINDOW: Final = 256
@@ -60,7 +45,7 @@ class Tally:
 
     def add(self, judged: Judged, *, in_window: bool = True) -> None:
         """Count a group; with ``in_window``, it is also among the last, of which health metrics are computed."""
-        result = recorded_result(judged.result)
+        result = as_group_result(judged.result)
         self.groups[result.status] += 1
         for one in result.trajectories:
             self.trajectories[one.status] += 1
@@ -83,25 +68,6 @@ class Tally:
         return {name: value for name, value in found.items() if name != _UNRECORDED}
 
 
-def recorded_result(result: Mapping[str, Any]) -> GroupResult:
-    """Return a group's result from a line of a result file, or from a ledger's row. ``extra`` is left out.
-
-    A status of another version is "failed", because nothing else is known of it.
-    """
-    status = result.get("status")
-    return GroupResult(
-        str(result.get("group_id")),
-        cast("GroupStatus", status if status in get_args(GroupStatus) else "failed"),
-        tuple(_trajectory(one) for one in _objects(result.get("trajectories"))),
-        judge_calls=_count(result.get("judge_calls")),
-        usage=_usage(result.get("usage")),
-        warnings=tuple(str(one) for one in _list(result.get("warnings"))),
-        attempts=_count(result.get("attempts")),
-        unusable=_count(result.get("unusable")),
-        reliability=recorded_reliability(result.get("reliability")),
-    )
-
-
 def recorded_answers(judged: Judged) -> list[Answer]:
     """Return the answers about a judged group as a ``Monitor`` has them; none if no ledger has its questions.
 
@@ -121,7 +87,7 @@ def recorded_answers(judged: Judged) -> list[Answer]:
 def _answer(
     one: RecordedQuestion, answer: Mapping[str, Any], slot: int, shapes: tuple[Shape, ...], *, begun: str
 ) -> Answer:
-    judgments = _objects(one.detail.get("judgments"))
+    judgments = objects_in(one.detail.get("judgments"))
     places = [_count(judgment.get("place")) for judgment in judgments if "value" in judgment]
     missing = one.detail.get("missing")
     shown = len(
@@ -139,7 +105,7 @@ def _answer(
         tuple(_ratings(judgments, last)),
         shapes if one.cause == "first" else (),
         _canary(one.detail.get("canary")),
-        _usage(answer),
+        usage_of(answer),
         measured_number(answer.get("latency")) or 0.0,
         max(1, _count(answer.get("attempts"))),
         recorded=str(answer.get("answered_at") or "") < begun,
@@ -156,58 +122,11 @@ def _ratings(judgments: Sequence[Mapping[str, Any]], last: int) -> list[tuple[in
     ]
 
 
-def _trajectory(one: Mapping[str, Any]) -> TrajectoryResult:
-    status, reason = one.get("status"), one.get("reason")
-    return TrajectoryResult(
-        str(one.get("id")),
-        cast("TrajectoryStatus", status if status in get_args(TrajectoryStatus) else "failed"),
-        reward=measured_number(one.get("reward")),
-        score=measured_number(one.get("score")),
-        stderr=measured_number(one.get("stderr")),
-        reason=reason if isinstance(reason, str) else None,
-        attacks=tuple(_attack(hit) for hit in _objects(one.get("attacks"))),
-    )
-
-
-def recorded_reliability(recorded: object) -> Reliability:
-    """Return the reliability of a result in a report.
-
-    It is unknown in a file of calipers before 0.2, or if it is no share.
-    """
-    given = recorded if isinstance(recorded, Mapping) else {}
-    value, basis = measured_number(given.get("value")), given.get("basis")
-    if value is None or not 0 <= value <= 1 or basis not in get_args(ErrorBasis):
-        return UNKNOWN_RELIABILITY
-    ends = [measured_number(one) for one in _list(given.get("interval"))]
-    interval = (ends[0], ends[1]) if len(ends) == 2 and ends[0] is not None and ends[1] is not None else None
-    return Reliability(value, interval, cast("ErrorBasis", basis), measured_number(given.get("freedom")))
-
-
-def _attack(hit: Mapping[str, Any]) -> Attack:
-    kind, certainty = (str(hit.get(name, "unknown")) for name in ("kind", "certainty"))
-    role, excerpt = (str(hit.get(name, "")) for name in ("role", "excerpt"))
-    return Attack(cast("AttackKind", kind), _count(hit.get("message")), role, excerpt, cast("Certainty", certainty))
-
-
 def _canary(recorded: object) -> Canary | None:
     if not isinstance(recorded, Mapping):
         return None
     return Canary(cast("CanaryKind", str(recorded.get("kind"))), won=recorded.get("won") is True)
 
 
-def _usage(recorded: object) -> Usage:
-    given = recorded if isinstance(recorded, Mapping) else {}
-    read, written, cached = (_count(given.get(f"{name}_tokens")) for name in ("input", "output", "cached"))
-    return Usage(read, written, cached, measured_number(given.get("cost_usd")))
-
-
-def _objects(value: object) -> list[Mapping[str, Any]]:
-    return [one for one in _list(value) if isinstance(one, Mapping)]
-
-
-def _list(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else ()
-
-
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return count_in(value) or 0

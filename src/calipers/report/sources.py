@@ -29,6 +29,7 @@ from calipers.ledger.contents import (
 from calipers.ledger.database import ReadableLedger
 from calipers.ledger.opening import Address, is_postgres
 from calipers.render import Reasoning, render
+from calipers.report.results import checked_result, problem_of
 from calipers.types import RenderedGroup, TrajectoryGroup
 
 SourceKind: TypeAlias = Literal["results", "ledger", "calibration"]
@@ -42,7 +43,7 @@ _SHOWN: Final = "a report shows result files of calipers score, ledgers, and wha
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judged group for a report: its ``result`` (a line of a result file), and what else is known of it.
+    """A judged group for a report: its ``result`` (a line of a result file, checked), and what else is known of it.
 
     ``source`` is the position of the file among the report's sources. ``group`` holds the texts, or is None.
     ``recorded`` is the group as the judge's run had it, with ``questions`` about it, if a ledger has them. ``judges``
@@ -60,6 +61,9 @@ class Judged:
     reasoning: str = "hidden"
     began: str = ""
     _shown: list[RenderedGroup | None] = field(default_factory=list, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "result", checked_result(self.result))
 
     def shown(self) -> RenderedGroup | None:
         """Return the recorded group as its judge saw it, rendered once; None if nothing of it was shown or recorded."""
@@ -201,7 +205,7 @@ class Sources:
     def _from_results(self) -> Iterator[Judged]:
         for source, path in enumerate(self.results):
             for line, value in read_json_lines(path):
-                problem = value if isinstance(value, str) else _problem(value)
+                problem = value if isinstance(value, str) else problem_of(value)
                 if problem is not None or isinstance(value, str):
                     self._bad_line(InputError(problem or "", source=path, line=line))
                     continue
@@ -335,17 +339,5 @@ def _judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _was_hidden(trajectory: Mapping[str, Any]) -> bool:
     """Whether ``on_attack`` excluded a trajectory: these are the words of its result."""
-    reason, explanation = trajectory.get("reason"), trajectory.get("explanation")
-    quarantined = isinstance(reason, str) and reason.startswith("quarantined: ")
-    floored = isinstance(explanation, str) and explanation.startswith("by the rule on_attack='floor'")
-    return quarantined or floored
-
-
-def _problem(value: Mapping[str, Any]) -> str | None:
-    """Return why a line of a result file cannot be shown, or None if it can."""
-    members = value.get("trajectories")
-    if not isinstance(value.get("group_id"), str) or not isinstance(value.get("status"), str):
-        return "has no group_id and status, so it is not a result"
-    if not isinstance(members, list) or not all(isinstance(one, dict) and "id" in one for one in members):
-        return "has no list of trajectories with ids, so it is not a result"
-    return None
+    reason, explanation = trajectory["reason"] or "", trajectory["explanation"] or ""
+    return reason.startswith("quarantined: ") or explanation.startswith("by the rule on_attack='floor'")

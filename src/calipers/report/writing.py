@@ -31,7 +31,7 @@ MODULES: Final = (
     "questions", "group", "list", "groups", "judge", "main",
 )  # fmt: skip
 """The page's modules; each imports only from those before it."""
-_STYLES: Final = ("base", "frame", "group", "text", "narrow", "judge")
+_STYLES: Final = ("base", "frame", "group", "text", "judge")
 _IMPORT: Final = re.compile(r"^import \{[^}]*\} from \"\.{1,2}/[\w/.]+\.js\";\n", re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=(?:async )?function|const|class|let)", re.MULTILINE)
 _CHUNK: Final = 192 * 1024

@@ -10,9 +10,10 @@ averaged, so that a criterion that is nearly always met gives no easy point.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeAlias, cast
 
@@ -24,7 +25,6 @@ from calipers.calibration.criteria.rows import (
     as_labelled,
     is_labelled,
     read_labelled,
-    read_verdicts,
     recorded_verdicts,
 )
 from calipers.calibration.measures import Array
@@ -41,7 +41,6 @@ __all__ = [
     "is_labelled",
     "meta_evaluate",
     "read_labelled",
-    "read_verdicts",
 ]
 
 Pair: TypeAlias = tuple[str, bool, bool]
@@ -125,11 +124,11 @@ def _interval(counts: Array) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, slots=True)
 class JudgeOfCriteria:
-    """The figures of one judge: ``overall`` against all labels, by category, and against each annotator's labels alone.
+    """The figures of one judge: ``overall`` against all labels, and by category.
 
     The judge was asked about ``rows``. ``graded`` of its verdicts were compared; ``ungraded`` are missing, and
-    ``reasons`` counts why. ``above`` is the share of annotators whose own agreement with the others is below the
-    judge's (0-1). ``common`` is the judge's agreement on the ``common_rows`` rows on which every judge gave a verdict.
+    ``reasons`` counts why. ``common`` is the judge's agreement on the ``common_rows`` rows on which every judge gave a
+    verdict.
     """
 
     judge: str
@@ -139,8 +138,6 @@ class JudgeOfCriteria:
     reasons: Mapping[str, int]
     overall: Agreement
     by_category: Mapping[str, Agreement]
-    by_annotator: Mapping[str, Agreement]
-    above: float | None
     common_rows: int
     common: Agreement
 
@@ -149,28 +146,23 @@ class JudgeOfCriteria:
 class MetaEvaluation:
     """The figures of ``judges`` and of the annotators: ``among`` compares each label with the other labels of its row.
 
-    ``annotators`` has the same comparison for each annotator. ``findings`` are sentences for people; ``problems`` are
-    the lines that could not be read.
+    ``findings`` are sentences for people; ``problems`` are the lines that could not be read.
     """
 
     rows: int
     labels: int
     judges: tuple[JudgeOfCriteria, ...]
     among: Agreement
-    annotators: Mapping[str, Agreement]
     findings: tuple[str, ...]
     problems: tuple[InputError, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report: plain objects, with None for unknown figures."""
         return {
+            "judges": [asdict(one) for one in self.judges],
             "rows": self.rows,
             "labels": self.labels,
-            "judges": [asdict(one) for one in self.judges],
-            "annotators": {
-                "among_themselves": asdict(self.among),
-                "each": {name: asdict(one) for name, one in self.annotators.items()},
-            },
+            "annotators": asdict(self.among),
             "findings": list(self.findings),
         }
 
@@ -202,13 +194,13 @@ def meta_evaluate(
     if not labelled:
         raise InputError("there is no labelled row", source=source)
     answers, foreign = _by_judge(recorded_verdicts(verdicts, on_error=complain), labelled)
-    among, each = _agreement_among_annotators(labelled)
     graded = [{row.line for row, one in own if one.met is not None} for own in answers.values()]
     common = set.intersection(*graded) if graded else set()
-    judges = tuple(_figures_of_judge(name, own, each, common) for name, own in sorted(answers.items()))
+    judges = tuple(_figures_of_judge(name, own, common) for name, own in sorted(answers.items()))
     findings = tuple(_findings(labelled, judges, foreign))
     labels = sum(len(row.labels) for row in labelled)
-    return MetaEvaluation(len(labelled), labels, judges, among, each, findings, tuple(problems))
+    others = [(row.unit, *pair) for row in labelled for pair in itertools.permutations(row.labels, 2)]
+    return MetaEvaluation(len(labelled), labels, judges, agreement(others), findings, tuple(problems))
 
 
 def _by_judge(verdicts: Iterable[Recorded], rows: Sequence[Labelled]) -> tuple[_Answers, int]:
@@ -231,54 +223,27 @@ def _by_judge(verdicts: Iterable[Recorded], rows: Sequence[Labelled]) -> tuple[_
     return answers, foreign
 
 
-def _figures_of_judge(
-    name: str, own: Sequence[tuple[Labelled, Recorded]], each: Mapping[str, Agreement], common: set[int]
-) -> JudgeOfCriteria:
-    pairs: list[Pair] = []
-    shared: list[Pair] = []
-    categories: dict[str, list[Pair]] = defaultdict(list)
-    annotators: dict[str, list[Pair]] = defaultdict(list)
-    graded = 0
-    for row, one in own:
-        if one.met is None:
-            continue
-        graded += 1
-        compared = [(row.unit, one.met, label) for label in row.labels]
-        pairs += compared
-        shared += compared if row.line in common else []
+def _figures_of_judge(name: str, own: Sequence[tuple[Labelled, Recorded]], common: Collection[int]) -> JudgeOfCriteria:
+    graded = [(row, one.met) for row, one in own if one.met is not None]
+    categories: dict[str, list[tuple[Labelled, bool]]] = defaultdict(list)
+    for row, met in graded:
         if row.category is not None:
-            categories[row.category] += compared
-        for annotator, pair in zip(row.annotators, compared, strict=False):
-            annotators[annotator].append(pair)
-    overall = agreement(pairs)
-    level = overall.balanced_f1
-    others = [one.balanced_f1 for one in each.values() if one.balanced_f1 is not None]
+            categories[row.category].append((row, met))
     return JudgeOfCriteria(
         name,
         len({row.line for row, _ in own}),
-        graded,
-        len(own) - graded,
+        len(graded),
+        len(own) - len(graded),
         dict(Counter(one.reason for _, one in own if one.met is None).most_common()),
-        overall,
-        {category: agreement(categories[category]) for category in sorted(categories)},
-        {annotator: agreement(annotators[annotator]) for annotator in sorted(annotators)},
-        None if level is None or not others else sum(other < level for other in others) / len(others),
+        _against_labels(graded),
+        {category: _against_labels(categories[category]) for category in sorted(categories)},
         len(common),
-        agreement(shared),
+        _against_labels([(row, met) for row, met in graded if row.line in common]),
     )
 
 
-def _agreement_among_annotators(rows: Sequence[Labelled]) -> tuple[Agreement, dict[str, Agreement]]:
-    """Return how each label agrees with the other labels of its row: for all labels, and for each annotator."""
-    pairs: list[Pair] = []
-    by_annotator: dict[str, list[Pair]] = defaultdict(list)
-    for row in rows:
-        for place, label in enumerate(row.labels):
-            own = [(row.unit, label, other) for at, other in enumerate(row.labels) if at != place]
-            pairs += own
-            if row.annotators:
-                by_annotator[row.annotators[place]] += own
-    return agreement(pairs), {name: agreement(by_annotator[name]) for name in sorted(by_annotator)}
+def _against_labels(verdicts: Iterable[tuple[Labelled, bool]]) -> Agreement:
+    return agreement([(row.unit, met, label) for row, met in verdicts for label in row.labels])
 
 
 def _findings(rows: Sequence[Labelled], judges: Sequence[JudgeOfCriteria], foreign: int) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Rows of a meta-evaluation (a completion, one criterion, and people's labels), and verdicts about them.
 
 A row has HealthBench's schema: ``{"prompt": [messages], "completion": "...", "rubric": "...", "binary_labels": [true,
-false], "anonymized_physician_ids": ["a", "b"], "category": "..."}``. Verdicts
+false], "category": "..."}``. Verdicts
 are read from a file, or asked of a judge.
 """
 
@@ -16,27 +16,25 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from calipers.calibration.collect import JudgeAnswers
-from calipers.errors import ConfigError, InputError
+from calipers.errors import InputError
 from calipers.inputs.messages import canonical
 from calipers.inputs.plain import type_in_words
 from calipers.inputs.records import convert_rows, decompressed_stream, json_line_rows, read_json_lines
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
-from calipers.replies import extract_verdict
 from calipers.types import Criterion, Message, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
 
 _ROW: Final = (
-    '{"prompt": [...], "completion": "...", "rubric": "...", "binary_labels": [true, false], '
-    '"anonymized_physician_ids": ["a", "b"], "category": "..."}'
+    '{"prompt": [...], "completion": "...", "rubric": "...", "binary_labels": [true, false], "category": "..."}'
 )
-_VERDICT: Final = '{"judge": "...", "line": 1, "met": true} (or "raw_text" instead of "met", "item" instead of "line")'
+_VERDICT: Final = '{"judge": "...", "line": 1, "met": true} (or "item" instead of "line")'
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A criterion (``rubric``) of a completion with people's labels and their annotators; ``line`` is counted from 1.
+    """A criterion (``rubric``) of a completion with people's labels; ``line`` is counted from 1.
 
-    There are as many ``annotators`` as ``labels``, or none if the row does not name them. ``unit`` is an id of the
+    ``unit`` is an id of the
     conversation and its completion, which several rows may share.
     """
 
@@ -45,7 +43,6 @@ class Labelled:
     completion: str
     rubric: str
     labels: tuple[bool, ...]
-    annotators: tuple[str, ...] = ()
     category: str | None = None
     unit: str = field(init=False, repr=False, compare=False)
 
@@ -99,12 +96,9 @@ def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
     """Convert a row of plain data to a ``Labelled``. Raises InputError that names the field."""
     if isinstance(value, str):
         raise InputError(value)
-    labels, ids = value.get("binary_labels"), value.get("anonymized_physician_ids")
-    category, prompt = value.get("category"), value.get("prompt")
+    labels, category, prompt = (value.get(name) for name in ("binary_labels", "category", "prompt"))
     if not isinstance(labels, list) or not labels or not all(isinstance(one, bool) for one in labels):
         raise InputError(f"binary_labels: must list true or false, at least one; expected {_ROW}")
-    if ids is not None and (not isinstance(ids, list) or len(ids) != len(labels) or len(set(map(str, ids))) < len(ids)):
-        raise InputError("anonymized_physician_ids: must list a different id for each of binary_labels")
     if category is not None and not isinstance(category, str):
         raise InputError(f"category: must be text, not {type_in_words(category)}")
     if isinstance(prompt, str):
@@ -117,7 +111,7 @@ def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
             raise InputError(f"{name}: must be text that is not empty; expected {_ROW}")
     messages = canonical(prompt, where="prompt: ")
     texts = cast("str", completion), cast("str", rubric)
-    return Labelled(line, messages, *texts, tuple(labels), tuple(map(str, ids or ())), category)
+    return Labelled(line, messages, *texts, tuple(labels), category)
 
 
 def _digest(*parts: object) -> str:
@@ -125,69 +119,45 @@ def _digest(*parts: object) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
-def read_verdicts(
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,  # noqa: A002 - what people call it
-    on_error: Callable[[InputError], None],
+def recorded_verdicts(
+    verdicts: str | os.PathLike[str] | Iterable[object], *, on_error: Callable[[InputError], None]
 ) -> Iterator[Recorded]:
-    """Yield the verdicts of a ``.jsonl`` or ``.jsonl.gz`` file; bad lines are passed to ``on_error`` and skipped.
+    """Yield verdicts from a ``.jsonl`` or ``.jsonl.gz`` file, or from an iterable of its objects or of Recorded.
 
-    ``format`` is the reply format of lines that name none.
+    What cannot be read is passed to ``on_error`` and skipped.
     """
-
-    def verdict(value: Mapping[str, Any] | str, _: int) -> Recorded:
-        return as_recorded(value, format=format)
-
-    yield from convert_rows(read_json_lines(path), verdict, source=os.fspath(path), on_error=on_error)
-
-
-def recorded_verdicts(verdicts: object, *, on_error: Callable[[InputError], None]) -> Iterator[Recorded]:
-    """Yield verdicts from a path, or from an iterable of objects of a verdicts file or of Recorded."""
     if isinstance(verdicts, str | os.PathLike):
-        yield from read_verdicts(verdicts, on_error=on_error)
+        rows = read_json_lines(verdicts)
+        yield from convert_rows(
+            rows, lambda value, _: as_recorded(value), source=os.fspath(verdicts), on_error=on_error
+        )
         return
-    for place, value in enumerate(cast("Iterable[Any]", verdicts), start=1):
+    for place, value in enumerate(verdicts, start=1):
         try:
             yield value if isinstance(value, Recorded) else as_recorded(value)
         except InputError as error:
             on_error(InputError(f"verdict {place}: {error}"))
 
 
-def as_recorded(value: object, *, format: str | None = None) -> Recorded:  # noqa: A002 - likewise
-    """Return an object of a verdicts file, checked; ``raw_text`` is read if there is no ``met``. Raises InputError."""
+def as_recorded(value: object) -> Recorded:
+    """Return an object of a verdicts file, checked. Raises InputError."""
     if isinstance(value, str):
         raise InputError(value)
     if not isinstance(value, Mapping):
         raise InputError(f"is not an object; expected {_VERDICT}")
-    judge, line, item = (value.get(name) for name in ("judge", "line", "item"))
+    judge, line, item, met = (value.get(name) for name in ("judge", "line", "item", "met"))
     if not isinstance(judge, str) or not judge:
         raise InputError(f"'judge' must be its name; expected {_VERDICT}")
-    if item is not None and not isinstance(item, str):
+    if not isinstance(item, str | None):
         raise InputError("'item' must be text")
-    if line is not None and (isinstance(line, bool) or not isinstance(line, int) or line < 1):
+    if isinstance(line, bool) or not isinstance(line, int | None) or (line is not None and line < 1):
         raise InputError(f"'line' is {line!r}: it must be a row's line, counted from 1")
     if line is None and item is None:
         raise InputError(f"has no row: add 'line' or 'item'; expected {_VERDICT}")
-    met, reason = _verdict_and_reason(value, value.get("format", format))
-    return Recorded(judge, met, reason, line, item)
-
-
-def _verdict_and_reason(value: Mapping[str, Any], form: object) -> tuple[bool | None, str]:
+    if "met" not in value or not isinstance(met, bool | None):
+        raise InputError(f"'met' must be true, false or null, not {met!r:.40}; expected {_VERDICT}")
     reason = value["reason"] if isinstance(value.get("reason"), str) else ""
-    if "met" in value:
-        met = value["met"]
-        if met is not None and not isinstance(met, bool):
-            raise InputError(f"'met' must be true, false or null, not {met!r:.40}")
-        return met, reason or ("" if met is not None else "no verdict was recorded")
-    raw = value.get("raw_text")
-    if not isinstance(raw, str):
-        raise InputError(f"has neither 'met' nor 'raw_text'; expected {_VERDICT}")
-    try:
-        reading = extract_verdict(raw, format=None if form is None else str(form))
-    except ConfigError as error:
-        raise InputError(str(error)) from None
-    return reading.met, reading.reason or reason
+    return Recorded(judge, met, reason or ("no verdict was recorded" if met is None else ""), line, item)
 
 
 async def collect_verdicts(

@@ -32,35 +32,20 @@ function column(one, rank, detail) {
   );
 }
 
-const BY_RULE = "by the rule on_attack=";
-
-/** Whose words an explanation is, and of how many answers: it is that of the first answer which has one. */
+/** Whose words an explanation is: it is that of the first answer which has one. */
 function sayer(one, detail) {
-  if (one.explanation.startsWith(BY_RULE)) return "note";
+  if (one.explanation.startsWith("by the rule on_attack=")) return "note";
   const judge = detail.judges.length > 1 ? "a judge says" : "the judge says";
-  if (one.criteria.length) return judge; // the verdicts of all answers
-  const about = (judgment) => [judgment.item, judgment.first, judgment.second].includes(one.id);
-  const count = (detail.questions ?? []).filter(({ judgments }) => judgments.some(about)).length;
-  if (count > 1) return `${judge}, in 1 of ${whole(count)} answers`;
-  return !count && detail.judge_calls > 1 ? `${judge}, in one of its answers` : judge;
+  return detail.judge_calls > 1 && !one.criteria.length ? `${judge}, in one of its answers` : judge;
 }
 
 function judgeWords(one, detail) {
-  const parts = [];
-  if (one.explanation)
-    parts.push(
-      el("div.judge-words", {}, el("div.label", {}, sayer(one, detail)), textBlock(one.explanation, { limit: 1500 })),
-    );
-  if (one.reason)
-    parts.push(
-      el(
-        "div.judge-words.none",
-        {},
-        el("div.label", {}, one.reward === null ? `${one.status}, because` : "note"),
-        textBlock(one.reason, { limit: 1500 }),
-      ),
-    );
-  return parts;
+  const words = (kind, title, text) =>
+    text ? el(kind, {}, el("div.label", {}, title), textBlock(text, { limit: 1500 })) : null;
+  return [
+    one.explanation ? words("div.judge-words", sayer(one, detail), one.explanation) : null,
+    words("div.judge-words.none", one.reward === null ? `${one.status}, because` : "note", one.reason),
+  ];
 }
 
 function attacksOf(attacks) {
@@ -128,16 +113,9 @@ export function comparison(detail) {
     .filter((one) => one.messages?.length);
   if (members.length < 2) return null;
   const shown = el("div.compared");
-  const select = (chosen, label) => {
-    const made = el(
-      "select",
-      { "aria-label": label },
-      members.map((one, at) => el("option", { value: at }, labelled(one.id))),
-    );
-    made.value = String(chosen);
-    return made;
-  };
-  const [left, right] = [select(0, "first candidate"), select(members.length - 1, "second candidate")];
+  const options = () => members.map((one, at) => el("option", { value: at }, labelled(one.id)));
+  const [left, right] = ["first candidate", "second candidate"].map((label) => el("select", { "aria-label": label }, options()));
+  right.value = String(members.length - 1);
   const show = () => {
     fill(shown); // an older comparison would stay under the new names
     try {

@@ -1,12 +1,10 @@
-// What differs between two candidates: their messages as lines, and the words of lines that are alike.
+// What differs between two candidates: their messages as lines.
 import { el } from "./elements.js";
 import { whole } from "./numbers.js";
 import { name, visible } from "./text.js";
 
 const MOST_CHANGED = 3000;
 const CONTEXT = 3;
-// Two lines with less in common are shown as they are: marks on nearly every word would say nothing.
-const LEAST_ALIKE = 0.4;
 const LONGEST_LINE = 4000;
 
 /**
@@ -28,12 +26,10 @@ function linesOf(messages) {
 }
 
 /**
- * The edits that turn `a` into `b`, as [kind, value] with the kinds "same", "out" and "in", by their longest common
+ * The edits that turn `a` into `b`, as [kind, line] with the kinds "same", "out" and "in", by their longest common
  * subsequence; null if what differs is too long to compare.
- * @template T
- * @param {T[]} a
- * @param {T[]} b
- * @returns {["same" | "out" | "in", T][] | null}
+ * @param {string[]} a
+ * @param {string[]} b
  */
 function edits(a, b) {
   let start = 0;
@@ -42,9 +38,8 @@ function edits(a, b) {
   const shorter = Math.min(a.length, b.length) - start;
   while (end < shorter && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
   const middle = shortest(a.slice(start, a.length - end), b.slice(start, b.length - end));
-  if (middle === null) return null;
-  const same = (values) => values.map((value) => /** @type {["same", T]} */ (["same", value]));
-  return [...same(a.slice(0, start)), ...middle, ...same(a.slice(a.length - end))];
+  const same = (lines) => lines.map((line) => ["same", line]);
+  return middle && [...same(a.slice(0, start)), ...middle, ...same(a.slice(a.length - end))];
 }
 
 function shortest(a, b) {
@@ -79,15 +74,8 @@ export function differenceTable(first, second) {
     let end = at;
     const isSame = found[at][0] === "same";
     while (end < found.length && (found[end][0] === "same") === isSame) end += 1;
-    rows.push(
-      isSame
-        ? sameRows(
-            found.slice(at, end).map(([, line]) => line),
-            at === 0,
-            end === found.length,
-          )
-        : changedRows(found.slice(at, end)),
-    );
+    const lines = (kind) => found.slice(at, end).flatMap(([one, line]) => (one === kind ? [line] : []));
+    rows.push(isSame ? sameRows(lines("same"), at === 0, end === found.length) : changedRows(lines("out"), lines("in")));
     at = end;
   }
   const heads = [first, second].map(({ id }) => el("th", { scope: "col" }, name(id, 60)));
@@ -102,28 +90,10 @@ function sameRows(lines, isFirst, isLast) {
   return [...lines.slice(0, head).map(row), gap, ...lines.slice(lines.length - tail).map(row)];
 }
 
-function changedRows(changes) {
-  const out = changes.filter(([kind]) => kind === "out").map(([, line]) => line);
-  const coming = changes.filter(([kind]) => kind === "in").map(([, line]) => line);
-  return Array.from({ length: Math.max(out.length, coming.length) }, (_, at) => {
-    const [left, right] = words(out[at], coming[at]);
-    return el("tr", {}, left, right);
-  });
-}
-
-function words(before, after) {
-  if (before === undefined || after === undefined || before.length + after.length > LONGEST_LINE)
-    return [cell("out", before), cell("in", after)];
-  const split = (line) => line.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
-  const found = edits(split(before), split(after));
-  const alike = (found ?? []).reduce((sum, [kind, word]) => sum + (kind === "same" ? word.length : 0), 0);
-  if (found === null || alike < LEAST_ALIKE * Math.max(before.length, after.length))
-    return [cell("out", before), cell("in", after)];
-  const side = (own) =>
-    found
-      .filter(([kind]) => kind === "same" || kind === own)
-      .map(([kind, word]) => (kind === own ? el(own === "in" ? "ins" : "del", {}, visible(word)) : visible(word)));
-  return [el("td.out", { dir: "auto" }, side("out")), el("td.in", { dir: "auto" }, side("in"))];
+function changedRows(out, coming) {
+  return Array.from({ length: Math.max(out.length, coming.length) }, (_, at) =>
+    el("tr", {}, cell("out", out[at]), cell("in", coming[at])),
+  );
 }
 
 function cell(kind, line) {

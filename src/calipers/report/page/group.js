@@ -1,6 +1,6 @@
 // Everything the report knows of one group.
 import { candidateColumns, comparison } from "./candidates.js";
-import { button, el, folded } from "./elements.js";
+import { el, folded } from "./elements.js";
 import { chat, json } from "./messages.js";
 import { counted, dollars, two, whole } from "./numbers.js";
 import { questionList } from "./questions.js";
@@ -8,8 +8,7 @@ import { rankingTable } from "./ranking.js";
 import { FLAGS } from "./search.js";
 import { name, textBlock } from "./text.js";
 
-const WARNINGS_SHOWN = 5;
-const WARNINGS_MORE = 200;
+const WARNINGS_SHOWN = 50;
 const RELIABILITY =
   "The share of the variance of the group's scores that is not noise, with its 95 % interval, and what the noise is known from";
 const NOISE_FROM = { repeats: "from repeats", learned: "from earlier answers", assumed: "assumed" };
@@ -57,17 +56,10 @@ function reliability({ value, interval, basis }) {
 function warnings(detail) {
   const all = detail.warnings;
   if (!all.length) return null;
-  const items = el("ul.warnings", { "aria-label": "warnings" });
-  const more = button("", () => show(WARNINGS_MORE), { class: "more" });
-  const show = (count) => {
-    const shown = items.childElementCount;
-    for (const text of all.slice(shown, shown + count)) items.append(el("li", {}, name(text, 600)));
-    const left = all.length - items.childElementCount;
-    more.textContent = `Show ${whole(Math.min(WARNINGS_MORE, left))} of ${counted(left, "more warning")}`;
-    more.hidden = left === 0;
-  };
-  show(WARNINGS_SHOWN);
-  return el("div", {}, items, more);
+  const left = all.length - WARNINGS_SHOWN;
+  const items = all.slice(0, WARNINGS_SHOWN).map((text) => el("li", {}, name(text, 600)));
+  const more = left > 0 ? el("li", {}, `${counted(left, "more warning")}, in the result file`) : null;
+  return el("ul.warnings", { "aria-label": "warnings" }, items, more);
 }
 
 function lacking(detail) {

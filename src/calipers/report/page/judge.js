@@ -1,9 +1,8 @@
 // The view of judges: what calibrations measured of them, and the health of those that judged the groups.
-import { button, el, folded, svg } from "./elements.js";
+import { el, folded, svg } from "./elements.js";
 import { counted, decimal, percent, two, whole } from "./numbers.js";
 import { name, textBlock } from "./text.js";
 
-const ROWS_AT_ONCE = 40;
 const FORMATS = { two, percent, whole };
 
 /** @param {any[]} lines what each source says of its judges, as judges.py makes it */
@@ -54,25 +53,13 @@ function healthSection({ source, facts, alarms, early, cards }) {
  */
 function card({ title, note, rows, ...drawn }) {
   const axis = { ...drawn, range: rangeOfRows(rows, drawn) };
-  const body = el("tbody");
-  const more = button("", () => show(Infinity), { class: "more" });
-  const show = (count) => {
-    const shown = body.childElementCount;
-    for (const row of rows.slice(shown, shown + count)) body.append(cardRow(row, axis));
-    const left = rows.length - body.childElementCount;
-    more.textContent = `Show ${whole(left)} more`;
-    if (!left) more.remove();
-  };
   const mixed = rows.some((row) => row.format);
-  const made = el(
+  return el(
     "figure.chart",
     {},
     el("figcaption", {}, el("h3", {}, name(title, 120)), el("p.legend", {}, note)),
-    el("table", {}, body, mixed ? null : el("tfoot", {}, scale(axis))),
-    more,
+    el("table", {}, el("tbody", {}, rows.map((row) => cardRow(row, axis))), mixed ? null : el("tfoot", {}, scale(axis))),
   );
-  show(ROWS_AT_ONCE);
-  return made;
 }
 
 function rangeOfRows(rows, { range = [Infinity, -Infinity], bars, level }) {

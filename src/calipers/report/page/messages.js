@@ -21,11 +21,11 @@ export function chat(messages, options = {}) {
 
 function messageOf(message, options) {
   const role = typeof message.role === "string" ? message.role : "unknown";
-  const known = ["system", "developer", "user", "assistant", "tool"].includes(role) ? role : "other";
   const title = el("div.role", {}, name(role, 30), message.name ? [" ", name(message.name, 60)] : null);
-  const made = el(`section.message.${known}`, {}, title);
-  for (const key of ["reasoning", "reasoning_content"])
-    if (typeof message[key] === "string" && message[key]) made.append(thoughts(message[key]));
+  const made = el(role === "assistant" ? "section.message.assistant" : "section.message", {}, title);
+  for (const text of [message.reasoning, message.reasoning_content])
+    if (typeof text === "string" && text)
+      made.append(folded(`reasoning, ${whole(text.length)} characters`, () => textBlock(text)));
   for (const part of contentOf(message.content, role, options)) made.append(part);
   if (typeof message.refusal === "string" && message.refusal)
     made.append(el("p.quiet", {}, "refusal:"), textBlock(message.refusal));
@@ -33,10 +33,6 @@ function messageOf(message, options) {
     made.append(callOf(call, options));
   if (made.childElementCount === 1) made.append(el("p.quiet", {}, "empty"));
   return made;
-}
-
-function thoughts(text) {
-  return folded(`reasoning, ${whole(text.length)} characters`, () => textBlock(text), { name: "reasoning" });
 }
 
 function contentOf(content, role, options) {
@@ -85,15 +81,8 @@ function callOf(call, { marks = [] }) {
 function image(address) {
   const url = typeof address === "string" ? address : "";
   if (!RASTER.test(url)) {
-    const what = url.startsWith("data:")
-      ? `an image of a kind that is not shown (${url.slice(5, 40)}\u2026)`
-      : "an image that is not in the file";
-    return el(
-      "div.image",
-      {},
-      el("p.quiet", {}, what),
-      url.startsWith("data:") ? null : textBlock(url, { limit: 300, mono: true }),
-    );
+    const kind = url.startsWith("data:") ? "of a kind that is not shown" : "that is not in the file";
+    return el("p.image", {}, `an image ${kind}: `, name(url, 60));
   }
   const made = el("div.image");
   made.append(

@@ -31,16 +31,6 @@ export function percent(value) {
   return `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
 }
 
-/** The smallest and the largest of many numbers, [Infinity, -Infinity] of none. @param {Iterable<number>} values */
-export function extent(values) {
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of values) {
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
-  return [low, high];
-}
-
 /** With two decimals. @param {number | null} value */
 export function two(value) {
   return decimal(value, 2);

@@ -137,23 +137,10 @@ function raw(one, detail) {
   return el("div", {}, el("div.choices", {}, buttons, el("span.quiet", {}, names)), shown);
 }
 
-/** The request of a question, with its shared lines put back: below 0, a number is a line of the group's messages. */
+/** The request of a question, with its shared lines put back. */
 export function requestText(one, detail) {
-  const own = ownLines(detail);
-  const lineOf = (number) => (number < 0 ? inJson(own[-1 - number]) : detail.lines[number]);
-  return one.request.map((line) => (typeof line === "number" ? lineOf(line) : line)).join("\\n");
+  return one.request.map((line) => (typeof line === "number" ? detail.lines[line] : line)).join("\\n");
 }
-
-/** The lines of a group's messages, numbered as in questions.py. */
-function ownLines(detail) {
-  return [...(detail.shared ?? []), ...detail.trajectories.flatMap((one) => one.messages ?? [])].flatMap(({ content }) =>
-    (Array.isArray(content) ? content : [{ text: content }]).flatMap((part) =>
-      typeof part?.text === "string" ? part.text.split("\n") : [],
-    ),
-  );
-}
-
-const inJson = (line) => line.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\t", "\\t");
 
 function requestView(one, detail) {
   const text = requestText(one, detail);

@@ -37,19 +37,10 @@ export function visible(value) {
 }
 
 function hiddenLabel(run) {
-  const codes = Array.from(
-    run.slice(0, 2 * CODES_SHOWN),
-    (one) => `U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`,
-  );
-  const count = Array.from(run).length;
-  const alike = count > 1 && new Set(run).size === 1;
-  const shown = alike ? `${codes[0]} \u00d7${whole(count)}` : codes.slice(0, CODES_SHOWN).join(" ");
-  const more = !alike && count > CODES_SHOWN ? ` \u2026 ${whole(count - CODES_SHOWN)} more` : "";
-  return el(
-    "span.hidden-character",
-    { title: "characters that are invisible or change the direction of writing" },
-    shown + more,
-  );
+  const all = [...run].map((one) => `U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
+  const more = all.length > CODES_SHOWN ? ` \u2026 ${whole(all.length - CODES_SHOWN)} more` : "";
+  const title = "characters that are invisible or change the direction of writing";
+  return el("span.hidden-character", { title }, all.slice(0, CODES_SHOWN).join(" ") + more);
 }
 
 /** Untrusted text for places that hold no elements, such as options; invisible characters are labelled. */

@@ -95,7 +95,7 @@ def _chosen(keys: Iterable[Key], wanted: str | None) -> Key:
 
 def _described(key: Key) -> str:
     temperature = None if key.temperature is None else f"t={key.temperature:g}"
-    return ", ".join(filter(None, (key.judge, key.mode, key.prompt_variant, key.criterion, temperature)))
+    return ", ".join(filter(None, (key.judge, key.mode, key.prompt_variant, temperature)))
 
 
 def _positions(figures: JudgeFigures, records: Sequence[Record]) -> tuple[float, ...]:
