@@ -13,7 +13,7 @@ from calipers.errors import ConfigError, PermanentError
 from calipers.inputs import read_groups
 from calipers.ledger import Ledger, Replayer
 from calipers.rubric import as_rubric
-from calipers.verifiers.group_checks import check_group
+from calipers.verifiers.rules import check_group
 from grading import Grader, answers
 
 SHORT = {"id": "short", "text": "Has three words at most.", "points": 2, "rule": {"word_count": {"at_most": 3}}}
@@ -179,7 +179,7 @@ async def test_a_deadline_starts_with_the_group_and_not_after_its_rules(
         time.sleep(0.06)  # longer than the deadline, on however fast a machine
         return check_group(*args, **options)
 
-    monkeypatch.setattr("calipers.verifiers.group_checks.check_group", slow)
+    monkeypatch.setattr("calipers.verifiers.rules.check_group", slow)
     grader = Grader(TRUTH)
     ledger = {"ledger": tmp_path / "l.db"} if recorded else {}
     by = judge(grader, deadline=0.05, **ledger)

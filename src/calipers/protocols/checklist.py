@@ -85,7 +85,7 @@ class Checklist:
         """Return the verdicts in a reply in this protocol's form; a missing verdict has ``met`` None and a reason."""
         ask = request.ask
         if self.grading.mode == "holistic":
-            return read_rating(request, completion, self.grading.rating_map)
+            return read_rating(request, completion)
         criteria = _criteria_of_ask(ask, request.view)
         names = _reply_names(self.grading, ask, request.keys)
         if completion.finish_reason == "refused":

@@ -5,7 +5,7 @@ It is a mode of ``checklist``, not a protocol of its own.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from calipers.protocols.question import object_schema, plain_text_schema
 from calipers.protocols.reading import REFUSED, confirmed, doubted_values
@@ -20,7 +20,7 @@ RATING_SCHEMA: Final[dict[str, Any]] = object_schema(
 )
 
 
-def read_rating(request: JudgeRequest, completion: Completion, scale: Literal["from_one", "tenths"]) -> Reading:
+def read_rating(request: JudgeRequest, completion: Completion) -> Reading:
     """Return the rating in a reply in this protocol's form, mapped to [0, 1].
 
     Only whole numbers from 1 to 10 are ratings.
@@ -45,7 +45,7 @@ def read_rating(request: JudgeRequest, completion: Completion, scale: Literal["f
             doubted=doubted_values(ask, reading),
         )
     presentation = ask.number if ask.presentation is None else ask.presentation
-    rating = Rating(item, rar_implicit(int(value), scale=scale), presentation, 0, ask.slot)
+    rating = Rating(item, rar_implicit(int(value)), presentation, 0, ask.slot)
     explained = _explanation(completion.text)
     return Reading((rating,), reading.outcome, explanations={item: explained} if explained else {})
 

@@ -101,7 +101,7 @@ def _range(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _checked(
     group: TrajectoryGroup, shown: Sequence[Trajectory], decided: _Decided
 ) -> tuple[Mapping[str, Verdict], ...]:
-    from calipers.verifiers.group_checks import check_group  # noqa: PLC0415 - it loads the sandbox
+    from calipers.verifiers.rules import check_group  # noqa: PLC0415 - it loads the sandbox
 
     found: list[dict[str, Verdict]] = [{} for _ in shown]
     for verifier, asked in decided.values():

@@ -244,7 +244,7 @@ def test_a_deep_answer_is_refused_however_little_stack_its_reader_has_left(sandb
     for frames in (0, 150, 300):
         outcome = outcome_below(frames)
         assert outcome.failure == "unusable"
-        assert "levels deep" in outcome.reason
+        assert "nested too deeply" in outcome.reason
 
 
 def test_an_answer_of_colliding_numbers_costs_no_more_than_another(sandbox: Sandbox) -> None:
