@@ -54,9 +54,7 @@ def test_other_schedules_are_their_formulas() -> None:
     assert Schedule(10, steepness=1e6).share(10, 1, 1) == 0.0
 
 
-@given(
-    st.sampled_from(["linear", "sigmoid"]), st.integers(2, 400), st.integers(1, 400), st.integers(2, 16), st.data()
-)
+@given(st.sampled_from(["linear", "sigmoid"]), st.integers(2, 400), st.integers(1, 400), st.integers(2, 16), st.data())
 def test_the_share_is_that_of_the_published_formulas_to_the_last_bit(
     step: Any, total: int, at: int, size: int, data: Any
 ) -> None:

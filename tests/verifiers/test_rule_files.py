@@ -42,8 +42,6 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     assert rules.settings == {"combine": "average", "code": "all", "floor": 0.1}
     long = Trajectory("a", ({"role": "assistant", "content": "one two three four"},))
     assert [check(long).met for check in rules.rules] == [False, True]
-    as_json = write(tmp_path, json.dumps({"gates": ["has_answer"]}), "rules.json")
-    assert len(read_rules(as_json).gates) == 1
 
 
 @pytest.mark.parametrize(("text", "words"), [
@@ -65,8 +63,6 @@ def test_what_is_wrong_with_a_file_names_it_and_the_field(tmp_path: Path, text: 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file"):
         read_rules(tmp_path / "none.toml")
-    with pytest.raises(InputError, match="must be an object"):
-        read_rules(write(tmp_path, "[1]", "rules.json"))
     (tmp_path / "latin.toml").write_bytes(b"soft = ['\xe9']")
     with pytest.raises(InputError, match="not UTF-8"):
         read_rules(tmp_path / "latin.toml")

@@ -30,8 +30,6 @@ def normalise_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
             "give each criterion points, or none of them"
         )
     if any(isinstance(one, Mapping) and "description" in one and {"weight", "title"} & one.keys() for one in listed):
-        isinstance(item, Mapping) and "description" in item and {"weight", "title"} & item.keys() for item in listed
-    ):
         return [rar_criterion(item, place, pitfalls) for place, item in enumerate(listed, start=1)]
     return [_known_fields(item, place) for place, item in enumerate(listed, start=1)]
 
