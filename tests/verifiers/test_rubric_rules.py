@@ -70,11 +70,6 @@ def test_a_rule_of_another_shape_is_no_rubric(rule: Any, words: str) -> None:
         as_rubric([{"text": "x", "rule": rule}])
 
 
-def test_levels_do_not_go_with_a_rule() -> None:
-    with pytest.raises(ConfigError, match="a criterion with a rule cannot have levels"):
-        as_rubric([{"text": "x", "rule": "has_answer", "levels": {"no": 0, "yes": 1}}])
-
-
 def test_the_same_rule_is_built_once_and_none_is_none() -> None:
     rule = {"exact": {"expected": "yes"}}
     assert criterion_verifier(Criterion("a", "x", rule=rule)) is criterion_verifier(
