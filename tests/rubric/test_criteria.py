@@ -54,21 +54,15 @@ def test_tags_come_in_three_forms(tags: Any, expected: Any):
     assert (criterion.tags, criterion.rule) == (expected, None)
 
 
-def test_a_rule_tag_becomes_a_rule_without_the_fields_of_other_rows():
-    parameters = {"min": 10, "max": None}
-    tags = {"verifier": "rule", "function": "word_count_range", "parameters": parameters}
-    assert as_rubric([{"text": "x", "tags": tags}]).criteria[0].rule == {
-        "function": "word_count_range",
-        "parameters": {"min": 10},
-    }
-
-
-def test_a_rule_in_tags_of_text_keeps_its_parameters():
-    tags = ["verifier:rule", "function:word_count_range", 'parameters:{"min_count": 3}']
-    (criterion,) = as_rubric([{"text": "x", "tags": tags}]).criteria
-    assert criterion.rule == {"function": "word_count_range", "parameters": {"min_count": 3}}
+def test_a_rule_in_tags_is_a_rule_without_the_fields_of_other_rows():
+    rule = {"function": "word_count_range", "parameters": {"min": 3}}
+    in_object = {"verifier": "rule", "function": "word_count_range", "parameters": {"min": 3, "max": None}}
+    in_texts = ["verifier:rule", "function:word_count_range", 'parameters:{"min": 3}']
+    found = [as_rubric([{"text": "x", "tags": tags}]) for tags in (in_object, in_texts, {"axis": "a", **in_object})]
+    assert [one.criteria[0].rule for one in found] == [rule] * 3
+    assert [as_rubric(json.loads(json.dumps(one.to_dict()))) for one in found] == found
     with pytest.raises(ConfigError, match="criterion 1: the rule's parameters are not JSON"):
-        as_rubric([{"text": "x", "tags": [*tags[:2], "parameters:{3"]}])
+        as_rubric([{"text": "x", "tags": [*in_texts[:2], "parameters:{3"]}])
 
 
 @pytest.mark.parametrize(("value", "complaint"), [
