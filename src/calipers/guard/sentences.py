@@ -235,8 +235,11 @@ def _meaning(reading: _Reading) -> Concepts:
     found = whole & ~(_THIS | _THIS_AFTER | _AWARD)
     if whole & _MINE:
         found |= _THIS_WORK | _THIS_ANSWER
-    if whole & _RATE_THIS:
-        found |= _THIS_WORK
+    for place in reading.places(_RATE_THIS):
+        is_me = reading.words[place] == "me"
+        noun = reading.masks[place + 1 + (not is_me) :][:1]  # "rate this movie" has a noun that is no answer
+        if (not is_me or reading.around(place - 2, place) & (_AWARD | _SCORE)) and (not noun or noun[0]):
+            found |= _THIS_WORK
     if whole & (_JUDGE | _REFEREE) and _is_addressed(reading):
         found |= _ADDRESSED
     if whole & _HIGHEST and reading.are_near(_HIGHEST, _SCORE, 5):
