@@ -79,13 +79,6 @@ async def test_an_answer_that_never_came_costs_its_own_score_only() -> None:
     assert "no answer to check" in str(result.trajectories[1].reason)
 
 
-async def test_partial_scores_what_is_covered() -> None:
-    rubric = [{**SHORT, "rule": BROKEN, "points": 1}, KIND, COMMA]
-    result = await judge(Grader(TRUTH), rubric=rubric, on_missing="partial", coverage=0.7).score_group(GROUP)
-    assert scores(result) == pytest.approx([2 / 3, 1.0, 0.0])
-    assert any("scored with criteria open: short" in warning for warning in result.warnings)
-
-
 async def test_a_violated_constraint_decides_under_all_or_nothing() -> None:
     grader = Grader(TRUTH)
     result = await judge(grader, normaliser="all_or_nothing").score_group(GROUP)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.types import Trajectory
 from calipers.verifiers.ifeval import INSTRUCTION_IDS, check, instruction, instructions
 from calipers.verifiers.ifeval.rows import (
     Checked,
@@ -161,15 +160,6 @@ def test_loose_leaves_out_the_first_and_last_line_and_all_stars() -> None:
     assert not any(asked.strict(text).met for text in texts)
     assert instruction("startend:end_checker", {"end_phrase": "the end"}).loose("It is **the end**").met is True
     assert instruction(NO_COMMA).loose("a, b\nc, d\ne, f") == instruction(NO_COMMA).strict("a, b\nc, d\ne, f")
-
-
-def test_a_trajectory_is_checked_by_its_last_answer() -> None:
-    said = ({"role": "assistant", "content": "one, two"}, {"role": "user", "content": "no commas, please"})
-    parts = [{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]
-    asked = instruction(NO_COMMA)
-    assert asked(Trajectory("a", (*said, {"role": "assistant", "content": parts}))).met is True
-    assert asked(Trajectory("a", said)).met is False
-    assert asked(Trajectory("a", ())).met is None
 
 
 def test_the_prompt_is_repeated_if_the_kwargs_do_not_say_what() -> None:
