@@ -171,7 +171,7 @@ def test_the_prompt_is_repeated_if_the_kwargs_do_not_say_what() -> None:
 WORDS, LETTERS = "length_constraints:number_words", "keywords:letter_frequency"
 
 
-@pytest.mark.parametrize(("name", "kwargs", "named"), [
+ERRORS: list[tuple[Any, Any, str]] = [
     ("punctuation:no_commas", {}, "did you mean punctuation:no_comma"),
     ("words:keywords_specific_position", {}, "only IFEval's 25"),
     (["a"], {}, "unknown instruction"),
@@ -187,10 +187,13 @@ WORDS, LETTERS = "length_constraints:number_words", "keywords:letter_frequency"
     ("length_constraints:nth_paragraph_first_word", {"num_paragraphs": 2, "nth_paragraph": 3, "first_word": "a"},
      "nth_paragraph: must be from 1"),
     (NO_COMMA, ["x"], "kwargs must be an object"),
-])  # fmt: skip
-def test_errors_name_the_instruction_and_the_field(name: Any, kwargs: Any, named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        instruction(name, kwargs)
+]  # fmt: skip
+
+
+def test_errors_name_the_instruction_and_the_field() -> None:
+    for name, kwargs, named in ERRORS:
+        with pytest.raises(InputError, match=named):
+            instruction(name, kwargs)
 
 
 def test_null_kwargs_are_absent_and_whole_floats_are_numbers() -> None:
