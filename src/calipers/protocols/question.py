@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final
 
 from calipers.protocols.decisions import spreads_from_probabilities
 from calipers.protocols.reading import (
@@ -28,7 +28,6 @@ from calipers.rubric import DEFAULT_RUBRIC
 from calipers.types import Ask, Completion, Image, JudgeRequest, Message, Part, Reading, RenderedGroup
 from calipers.types.encoding import EncodedDict
 
-OutOfRange = Literal["reask", "rescale", "rank", "clamp"]
 Parse = Callable[[str, Sequence[str]], Mapping[str, float] | ScoreReading]
 """A user's function that reads a reply: from its text and the candidate keys to scores by key, from 0 to 100."""
 
