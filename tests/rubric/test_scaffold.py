@@ -101,6 +101,6 @@ def test_a_prompt_that_has_a_system_message_keeps_one() -> None:
 def test_what_makes_no_schedule_is_refused() -> None:
     for wrong in ({"total_steps": 0}, {"step": "cosine"}, {"midpoint": 2}, {"steepness": math.nan}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
-            Schedule(**({"total_steps": 10} | wrong))  # type: ignore[arg-type]  # what is tested
+            Schedule(**({"total_steps": 10} | wrong))
     with pytest.raises(ConfigError, match="from 1 to the size of the group, 8"):
         BEST.share(1, 9, 8)

@@ -79,8 +79,8 @@ CASES: list[tuple[Any, str | None, bool | None]] = [
     (Numeric(42, after="####"), "#### 42\n#### 41", False),
     (Numeric(42, after="####"), "42 ####", False),
     (Numeric(42, after="####"), "42", False),
-    *((Numeric(10, **options), text, met)
-      for options in ({"tolerance": 0.5}, {"relative": 0.05}, {"tolerance": 0.5, "relative": 0.01})
+    *((Numeric(10, tolerance=tolerance, relative=relative), text, met)
+      for tolerance, relative in ((0.5, 0), (0, 0.05), (0.5, 0.01))
       for text, met in (("10.5", True), ("9.5", True), ("10.500001", False), ("9.499999", False))),
 ]  # fmt: skip
 SEARCHES: list[tuple[str, Any, str | None, bool | None]] = [
