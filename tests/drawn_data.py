@@ -15,7 +15,7 @@ from calipers.inputs.plain import plain_data
 from calipers.inputs.records import json_line_rows
 from calipers.rubric.criteria import as_rubric, criteria_as_text
 from calipers.rubric.dataset_standards import read_standards, text_of_reference, without_rubrics
-from calipers.rubric.scaffold import Schedule, scaffolded, shown_criteria
+from calipers.rubric.scaffold import Schedule, scaffolded
 from calipers.rubric.tag_scores import dataset_score
 from calipers.rubric.unused_standards import unused_standards
 from calipers.types import Rubric
@@ -100,27 +100,18 @@ def _scaffold(seed: Any) -> Any:
     criteria = [
         (f"Is {number}.", rng.choice((1.0, 2.5, -2.0, 0.0))) for number in range(rng.choice((0, 1, 2, 3, 5, 8)))
     ]
-    options: dict[str, Any] = {
-        "step": rng.choice(("sigmoid", "linear", "power", "constant")),
-        "group": rng.choice(("linear", "binary", "constant")),
-        "choice": rng.choice(("random", "math")),
-    }
-    given = {name: value for name, value in options.items() if rng.random() < 0.7}
     total, size = rng.choice((1, 2, 5, 100)), rng.choice((1, 2, 4))
-    schedule = Schedule(total, **given)
+    schedule = Schedule(total, rng.choice(("sigmoid", "linear", "constant")))
     step, place = rng.randint(1, total + 1), rng.randint(1, size)
     prompt = rng.choice((
         [{"role": "user", "content": "q"}], [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], [],
     ))  # fmt: skip
-    shown = scaffolded(
-        prompt, criteria, schedule=schedule, step=step, place=place, size=size, run=rng.choice(("", "r"))
-    )
-    some = shown_criteria(criteria, rng.choice((0.0, 0.25, 0.5, 1.0)), seed=seed)
-    counts = [schedule.count(step, place, size, len(criteria)), round(schedule.share(step, place, size), 9)]
+    run = rng.choice(("", "r"))
+    shown = scaffolded(prompt, criteria, schedule=schedule, step=step, place=place, size=size, run=run)
     scores = [rng.choice((None, 0.0, 0.5, -0.5, 1.0, 1.5)) for _ in range(rng.choice((0, 1, 2, 5)))]
     whole = dataset_score(scores, bootstraps=rng.choice((10, 50)))
     numbers = [getattr(whole, name) for name in whole.__slots__]
-    return [shown, some, counts, [round(one, 6) if isinstance(one, float) else one for one in numbers]]
+    return [shown, [round(one, 6) if isinstance(one, float) else one for one in numbers]]
 
 
 READERS: dict[str, Callable[[Any], Any]] = {

@@ -172,16 +172,6 @@ async def test_in_a_cycle_another_judge_is_asked_what_a_canary_made_worthless():
     assert any(result.judge_calls == 2 for result in judged)
 
 
-async def test_sampled_canaries_find_a_fooled_judge_out_within_a_run():
-    heard = Heard()
-    await results(
-        Judge(SimulatedJudge(QUALITY, HollowAnswers()), defence={"canaries": "sampled"}, records={"watchers": [heard]}),
-        200,
-    )
-    assert any(canary.won for canary in heard.canaries)
-    assert len(heard.canaries) < 40
-
-
 async def test_a_run_with_canaries_replays_byte_for_byte(tmp_path: Path):
     ledger = tmp_path / "l.db"
     judge = Judge(
@@ -201,13 +191,6 @@ async def test_a_run_with_canaries_replays_byte_for_byte(tmp_path: Path):
     assert any(won)
     assert not all(won)
     assert any("the judge scored a decoy" in warning for one in first for warning in one["warnings"])
-
-
-async def test_the_embedded_judge_is_asked_with_canaries_as_without():
-    heard = Heard()
-    judged = await results(Judge("embedded", defence={"canaries": "always"}, records={"watchers": [heard]}), 5)
-    assert {result.status for result in judged} <= {"scored", "abstained"}
-    assert len(heard.canaries) >= 5
 
 
 async def test_a_group_shortened_to_fit_holds_its_canary_too():

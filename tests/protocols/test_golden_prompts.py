@@ -63,7 +63,7 @@ SETTINGS += tuple(
         {"mode": "relative", "evidence": True},
         {"mode": "relative", "reasons": False, "show_points": True},
         {"mode": "holistic"},
-        {"mode": "holistic", "rating_map": "tenths", "show_points": True},
+        {"mode": "holistic", "show_points": True},
         {"mode": "all", "evidence": True, "reasons": False},
     )
 )

@@ -158,8 +158,6 @@ def test_marks_stand_for_labels_in_order_and_scores_go_to_the_callers_scale():
     assert extract_scores("[RESULT] 5", ["a"], format="prometheus").scores == {"a": 5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(-1, 1), format="prometheus").scores == {"a": -0.5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(0, 5), format="prometheus").scores == {"a": 2}
-    clamped = extract_scores("[RESULT] 7", ["a"], format="prometheus", out_of_range="clamp")
-    assert (clamped.scores, clamped.adjusted) == ({"a": 5}, "clamp")
     assert extract_scores("[RESULT] 1", ["a"], format="prometheus", finish_reason="length").truncated
     assert extract_scores("Step 1.\nUsefulness: 4", ["a"], scale=(0, 4), format="g_eval").scores == {"a": 4}
     assert extract_verdict('Output "[[1]]" if it holds. [[0]]', format="verif").met is False

@@ -100,18 +100,6 @@ def test_scores_that_may_be_on_another_scale_are_doubt():
     assert extract_scores("7", ["x"], scale=(0, 100)).doubted == {"x": 7.0}
 
 
-def test_numbers_off_the_scale_are_put_right_only_if_asked():
-    text = '{"1": 7, "2": 10, "3": 5}'
-    ids = ("1", "2", "3")
-    rules = {rule: extract_scores(text, ids, out_of_range=rule) for rule in ("reask", "rescale", "rank", "clamp")}
-    assert {rule: (list(one.scores.values()), one.adjusted) for rule, one in rules.items()} == {
-        "reask": ([], None),
-        "rescale": ([0.7, 1.0, 0.5], "rescale"),
-        "rank": ([0.5, 1.0, 0.0], "rank"),
-        "clamp": ([1.0, 1.0, 1.0], "clamp"),
-    }
-
-
 def test_one_unreadable_number_loses_only_its_candidate():
     for raw in ('"high"', "null", "true", "NaN", "1e9", '"0.5-0.7"', '"90 (was 40)"', '"1,000"', "[]"):
         reading = extract_scores(f'{{"scores": {{"KB": {raw}, "BC": 50}}}}', IDS, scale=(0, 100))
@@ -141,7 +129,7 @@ def test_words_around_keep_the_values_for_the_next_reply():
 
 
 def test_bad_arguments_are_named():
-    for arguments in ({"scale": (1, 0)}, {"scale": (0, float("inf"))}, {"out_of_range": "clip"}, {"format": "mt_bnch"}):
+    for arguments in ({"scale": (1, 0)}, {"scale": (0, float("inf"))}, {"format": "mt_bnch"}):
         with pytest.raises(ConfigError, match=str(next(iter(arguments)))):
             extract_scores(OWN, IDS, **arguments)
     with pytest.raises(ConfigError, match="ids"):

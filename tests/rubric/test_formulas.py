@@ -22,21 +22,25 @@ NEGATIVE = as_rubric(
 )
 
 
-@pytest.mark.parametrize(("normaliser", "met", "expected"), [
-    ("healthbench", "a", 5 / 8),
-    ("healthbench", "abc", 2 / 8),
-    ("healthbench", "c", -6 / 8),
-    ("ruscarl_paper", "c", -6 / 8),
-    ("ruscarl_batch", "c", 0.0),
-    ("ruscarl_batch", "ab", 1.0),
-    ("all_or_nothing", "ab", 1.0),
-    ("all_or_nothing", "abc", 0.0),
-    ("fraction", "a", 2 / 3),
-    ("fraction", "c", 0.0),
-])  # fmt: skip
-def test_each_formula_gives_the_worked_figure(normaliser: Any, met: Any, expected: Any):
-    verdicts = {name: name in met for name in "abc"}
-    assert graded(MIXED, verdicts, normaliser=normaliser).value == pytest.approx(expected)
+WORKED: dict[tuple[Any, str], float] = {
+    ("healthbench", "a"): 5 / 8,
+    ("healthbench", "abc"): 2 / 8,
+    ("healthbench", "c"): -6 / 8,
+    ("ruscarl_batch", "c"): 0.0,
+    ("ruscarl_batch", "ab"): 1.0,
+    ("all_or_nothing", "ab"): 1.0,
+    ("all_or_nothing", "abc"): 0.0,
+    ("fraction", "a"): 2 / 3,
+    ("fraction", "c"): 0.0,
+}
+
+
+def test_each_formula_gives_the_worked_figure():
+    found = {(name, met): graded(MIXED, {one: one in met for one in "abc"}, normaliser=name).value
+             for name, met in WORKED}  # fmt: skip
+    assert found == pytest.approx(WORKED)
+    for met, expected in {"": 1.0, "c1": 0.25, "c2": 0.75, "c1c2": 0.0}.items():
+        assert graded(NEGATIVE, {name: name in met for name in ("c1", "c2")}).value == pytest.approx(expected)
 
 
 def test_rar_explicit_is_the_share_of_weights_and_refuses_negative_ones():
@@ -47,19 +51,11 @@ def test_rar_explicit_is_the_share_of_weights_and_refuses_negative_ones():
         graded(MIXED, dict.fromkeys("abc", True), normaliser="rar_explicit")
 
 
-def test_rar_implicit_has_both_maps_and_no_others():
-    assert [rar_implicit(x) for x in (1, 10)] == [0.0, 1.0]
-    assert rar_implicit(7) == pytest.approx(6 / 9)
-    assert rar_implicit(7, scale="tenths") == 0.7
+def test_rar_implicit_maps_whole_ratings_and_no_others():
+    assert [rar_implicit(x) for x in (1, 7, 10)] == pytest.approx([0.0, 6 / 9, 1.0])
     for wrong in (0, 11):
         with pytest.raises(ValueError, match="from 1 to 10"):
             rar_implicit(wrong)
-
-
-@pytest.mark.parametrize(("met", "expected"), [("", 1.0), ("c1", 0.25), ("c2", 0.75), ("c1c2", 0.0)])
-def test_a_rubric_of_penalties_begins_at_one(met: Any, expected: Any):
-    verdicts = {name: name in met for name in ("c1", "c2")}
-    assert graded(NEGATIVE, verdicts).value == pytest.approx(expected)
 
 
 def test_without_positive_points_there_is_nothing_to_divide_by():
@@ -121,22 +117,17 @@ def veto(points: float, floor: float = 0.0) -> Rubric:
     return as_rubric({"veto_floor": floor, "criteria": criteria})
 
 
-@pytest.mark.parametrize(("rubric", "met", "expected"), [
-    (veto(2), {"c1": True, "c2": False}, 0.0),
-    (veto(2), {"c1": True, "c2": True}, 1.0),
-    (veto(-2), {"c1": True, "c2": True}, 0.0),
-    (veto(-2), {"c1": True, "c2": False}, 1.0),
-    (veto(-2), {"c1": False, "c2": True}, -0.2),
-    (veto(-2, -1.0), {"c1": True, "c2": True}, -1.0),
-])  # fmt: skip
-def test_a_violated_veto_holds_the_score_down_and_never_lifts_it(rubric: Rubric, met: Any, expected: Any):
-    assert graded(rubric, met).value == pytest.approx(expected)
+def test_a_violated_veto_holds_the_score_down_and_never_lifts_it():
+    cases = [(2, 0, "c1", 0.0), (2, 0, "c1c2", 1.0), (-2, 0, "c1c2", 0.0), (-2, 0, "c1", 1.0), (-2, 0, "c2", -0.2),
+             (-2, -1, "c1c2", -1.0)]  # fmt: skip
+    found = [graded(veto(points, floor), {name: name in met for name in ("c1", "c2")}).value
+             for points, floor, met, _ in cases]  # fmt: skip
+    assert found == pytest.approx([expected for *_, expected in cases])
 
 
-@pytest.mark.parametrize("policy", ["abstain", "partial", "raise"])
-def test_an_open_veto_leaves_no_score(policy: Any):
-    score = graded(veto(-2), {"c1": True, "c2": None}, on_missing=policy, coverage=0.1)
-    assert score.value is None
+def test_an_open_veto_leaves_no_score():
+    for policy in ("abstain", "partial", "raise"):
+        assert graded(veto(-2), {"c1": True, "c2": None}, on_missing=policy, coverage=0.1).value is None
     assert graded(veto(2), {"c1": False, "c2": None}, normaliser="all_or_nothing").value is None
 
 
@@ -151,21 +142,20 @@ def test_an_unknown_formula_is_refused_with_the_known_ones():
         graded(MIXED, {}, normaliser="median")  # type: ignore[arg-type]  # what is tested
 
 
-@pytest.mark.parametrize(("fields", "complaint"), [
-    ({"mode": "some"}, "one of all, per_criterion, chunks, relative, holistic"),
-    ({"normaliser": "mean"}, "normaliser='mean'"),
-    ({"mode": "holistic", "normaliser": "fraction"}, "does not go with"),
-    ({"normaliser": "rar_implicit"}, "does not go with"),
-    ({"chunk": 0}, "chunk=0"),
-    ({"coverage": 0}, "coverage=0"),
-    ({"coverage": "most"}, "coverage='most'"),
-    ({"floor": float("nan")}, "floor=nan"),
-    ({"evidence": "yes"}, "evidence='yes'"),
-    ({"points": True}, "no field 'points'"),
-])  # fmt: skip
-def test_grading_refuses_what_cannot_work(fields: Any, complaint: str):
-    with pytest.raises(ConfigError, match=complaint):
-        as_grading(fields)
+def test_grading_refuses_what_cannot_work():
+    cases: list[tuple[Any, str]] = [
+        ({"mode": "some"}, "one of all, per_criterion, chunks, relative, holistic"),
+        ({"mode": "holistic", "normaliser": "fraction"}, "does not go with"),
+        ({"normaliser": "rar_implicit"}, "does not go with"),
+        ({"chunk": 0}, "chunk=0"),
+        ({"coverage": 0}, "coverage=0"),
+        ({"floor": float("nan")}, "floor=nan"),
+        ({"evidence": "yes"}, "evidence='yes'"),
+        ({"points": True}, "no field 'points'"),
+    ]
+    for fields, complaint in cases:
+        with pytest.raises(ConfigError, match=complaint):
+            as_grading(fields)
 
 
 def test_the_formula_follows_from_the_mode_unless_named():
@@ -178,23 +168,15 @@ def test_the_formula_follows_from_the_mode_unless_named():
 
 
 @pytest.mark.parametrize("name", sorted(NORMALISERS))
-@pytest.mark.parametrize("met", [True, False, None])
-def test_a_criterion_without_points_changes_nothing(name: Normaliser, met: Any) -> None:
+def test_a_criterion_without_points_changes_nothing(name: Normaliser) -> None:
     plain = as_rubric([{"text": "a", "points": 5}, {"text": "b", "points": 2}])
     watched = as_rubric([*(one.to_dict() for one in plain.criteria), {"id": "seen", "text": "c", "points": 0}])
     said = {"c1": True, "c2": False}
-    found = graded(watched, {**said, "seen": met}, normaliser=name)
-    assert found == graded(plain, said, normaliser=name)
-    assert found.coverage == 1.0
+    for met in (True, False, None):
+        found = graded(watched, {**said, "seen": met}, normaliser=name)
+        assert found == graded(plain, said, normaliser=name)
+        assert found.coverage == 1.0
     assert lowest_score(watched, name) == lowest_score(plain, name)
-
-
-def test_a_rubric_of_penalties_may_watch_something_too() -> None:
-    rubric = as_rubric(
-        {
-            "criteria": [{"text": "a", "points": -5}, {"id": "seen", "text": "b", "points": 0}],
-            "all_negative": "from_one",
-        }
-    )
-    assert graded(rubric, {"c1": False, "seen": True}).value == 1.0
-    assert graded(rubric, {"c1": True, "seen": None}).value == 0.0
+    falling = as_rubric({"criteria": [{"text": "a", "points": -5}, {"text": "b", "points": 0}],
+                         "all_negative": "from_one"})  # fmt: skip
+    assert graded(falling, {"c1": False}).value == 1.0

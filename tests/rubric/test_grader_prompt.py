@@ -138,9 +138,3 @@ def test_what_does_not_go_with_a_grader_prompt_is_an_error(tmp_path: Path) -> No
         calipers.Judge(
             Scripted([]), protocol="checklist", question={"grading": {"grader_prompt": tmp_path / "none.txt"}}
         )
-
-
-def test_gradings_without_a_grader_prompt_are_recorded_as_before_there_were_any() -> None:
-    assert "grader_prompt" not in calipers.Grading().to_dict()
-    template = "<<conversation>> <<rubric_item>>"
-    assert calipers.Grading(mode="per_criterion", grader_prompt=template).to_dict()["grader_prompt"] == template

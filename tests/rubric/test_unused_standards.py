@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -19,32 +20,26 @@ def notes(**row: Any) -> list[str]:
     return unused_standards(as_group({"trajectories": said, **row}), checklist=False)
 
 
-@pytest.mark.parametrize(
-    ("row", "place"),
-    [
-        ({"checklist": ["Is it kind?"]}, "checklist"),
-        ({"gradingCriteria": "- kind"}, "gradingCriteria"),
-        ({"metadata": {"rubrics": CRITERIA}}, "metadata.rubrics"),
-        ({"metadata": {"instruction_id_list": ["punctuation:no_comma"]}}, "metadata.instruction_id_list"),
-        ({"extra_info": {"criteria": CRITERIA}}, "extra_info.criteria"),
-        ({"non_verifiable_reward": {"rubric": "kind"}}, "non_verifiable_reward.rubric"),
-        ({"rubircs": CRITERIA}, "rubircs"),
-    ],
-)
-def test_a_standard_under_an_unknown_key_is_told_of(row: dict[str, Any], place: str) -> None:
-    assert [note for note in notes(**row) if note.startswith(f"not used: {place!r}; ")], notes(**row)
+TOLD: list[tuple[dict[str, Any], str]] = [
+    ({"checklist": ["Is it kind?"]}, "checklist"),
+    ({"gradingCriteria": "- kind"}, "gradingCriteria"),
+    ({"metadata": {"rubrics": CRITERIA}}, "metadata.rubrics"),
+    ({"extra_info": {"criteria": CRITERIA}}, "extra_info.criteria"),
+    ({"non_verifiable_reward": {"rubric": "kind"}}, "non_verifiable_reward.rubric"),
+    ({"rubircs": CRITERIA}, "rubircs"),
+]
+SILENT: list[dict[str, Any]] = [
+    {"checklist": []}, {"checklist": "  "}, {"criteria": True}, {"verifiers": None}, {"rubric_count": 3},
+    {"rubric": {"criteria": CRITERIA}, "answer": "5"},  # criteria say themselves what is to be there
+    {"extra_info": {"rubrics": CRITERIA}}, {"extra_info": {"split": "train", "index": 4}},
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"checklist": []}, {"checklist": "  "}, {"criteria": True}, {"verifiers": None}, {"rubric_count": 3},
-        {"rubric": {"criteria": CRITERIA}, "answer": "5"},  # criteria say themselves what is to be there
-        {"extra_info": {"rubrics": CRITERIA}}, {"extra_info": {"split": "train", "index": 4}},
-    ],
-)  # fmt: skip
-def test_what_is_read_or_says_nothing_is_not_told_of(row: dict[str, Any]) -> None:
-    assert notes(**row) == []
+def test_a_standard_under_an_unknown_key_is_told_of_and_nothing_else() -> None:
+    missed = [place for row, place in TOLD
+              if not any(note.startswith(f"not used: {place!r}; ") for note in notes(**row))]  # fmt: skip
+    assert missed == []
+    assert [row for row in SILENT if notes(**row)] == []
 
 
 def test_a_reference_beside_another_is_told_of_by_its_place() -> None:
@@ -56,20 +51,18 @@ def test_a_reference_beside_another_is_told_of_by_its_place() -> None:
     assert len(notes(reference="4", reward_model={"ground_truth": "4"})) == 1
 
 
-@pytest.mark.parametrize("checklist", [True, False])
-@pytest.mark.parametrize(
-    ("row", "place"),
-    [
-        ({"reward_model": {"ground_truth": [{"instruction_id": ["punctuation:no_comma"], "kwargs": [None]}]}},
-         "the rules in reward_model.ground_truth"),
+def test_rules_that_only_a_hybrid_runs_are_told_of() -> None:
+    said = [{"messages": [{"role": "assistant", "content": "Hello"}]}]
+    instruction = {"instruction_id": ["punctuation:no_comma"], "kwargs": [None]}
+    rows: list[tuple[dict[str, Any], str]] = [
+        ({"reward_model": {"ground_truth": [instruction]}}, "the rules in reward_model.ground_truth"),
         ({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}, "the rules in instruction_id_list"),
         ({"constraints": [{"no_comma": True}]}, "the group's 'constraints'"),
-    ],
-)  # fmt: skip
-def test_rules_that_only_a_hybrid_runs_are_told_of(row: dict[str, Any], place: str, *, checklist: bool) -> None:
-    said = [{"messages": [{"role": "assistant", "content": "Hello"}]}]
-    told = unused_standards(as_group({"trajectories": said, **row}), checklist=checklist)
-    assert f"not used: {place}; calipers.Hybrid checks them, and so does calipers score with --combine" in told
+    ]
+    for row, place in rows:
+        for checklist in (True, False):
+            told = unused_standards(as_group({"trajectories": said, **row}), checklist=checklist)
+            assert any(note.startswith(f"not used: {place}; calipers.Hybrid") for note in told), (place, told)
 
 
 def test_copies_of_a_rubric_in_words_may_differ_in_the_white_space_around_them() -> None:
@@ -89,29 +82,16 @@ def test_a_trajectorys_own_standards_are_told_of() -> None:
     assert [note.partition(" of a")[0] for note in told] == ["not used: 'checklist'", "not used: 'ground_truth'"]
 
 
-@pytest.mark.parametrize(
-    "truth",
-    [
-        '[{"instruction_id": ["punctuation:no_comma", "keywords:existence"], "kwargs": [null, {"keywords": ["a"]}]}]',
-        "[{'instruction_id': ['punctuation:no_comma', 'keywords:existence'], 'kwargs': [None, {'keywords': ['a']}]}]",
-        [{"instruction_id": ["punctuation:no_comma", "keywords:existence"], "kwargs": [None, {"keywords": ["a"]}]}],
-    ],
-)
-def test_instructions_as_a_list_in_the_ground_truth_are_rules_and_no_reference(truth: Any) -> None:
-    found = read_standards({"reward_model": {"ground_truth": truth}})
-    assert found.reference is None
-    assert found.rules is not None
-    assert found.rules.place == "reward_model.ground_truth"
-    assert found.rules.value == {
-        "instruction_id_list": ["punctuation:no_comma", "keywords:existence"],
-        "kwargs": [{}, {"keywords": ["a"]}],
-    }
-
-
-@pytest.mark.parametrize(
-    "truth", ["[1, 2]", "[instruction_id", "['instruction_id']", "[" * 90_000 + "instruction_id", [5]]
-)
-def test_any_other_list_is_a_reference(truth: Any) -> None:
-    found = read_standards({"ground_truth": truth})
-    assert found.rules is None
-    assert found.reference is not None
+def test_instructions_as_a_list_in_the_ground_truth_are_rules_and_any_other_list_is_a_reference() -> None:
+    listed = [{"instruction_id": ["punctuation:no_comma", "keywords:existence"], "kwargs": [None, {"keywords": ["a"]}]}]
+    for truth in (listed, json.dumps(listed), repr(listed)):
+        found = read_standards({"reward_model": {"ground_truth": truth}})
+        assert found.reference is None
+        assert found.rules is not None
+        assert (found.rules.place, found.rules.value) == ("reward_model.ground_truth", {
+            "instruction_id_list": ["punctuation:no_comma", "keywords:existence"], "kwargs": [{}, {"keywords": ["a"]}],
+        })  # fmt: skip
+    others: list[Any] = ["[1, 2]", "[instruction_id", "['instruction_id']", "[" * 90_000 + "instruction_id", [5]]
+    for truth in others:
+        found = read_standards({"ground_truth": truth})
+        assert (found.rules, found.reference is None) == (None, False)

@@ -51,9 +51,8 @@ def test_no_part_runs_after_the_one_that_decides() -> None:
     assert any_of(says(True), never)(answered("")).met is True
 
 
-@pytest.mark.parametrize("make", [all_of, any_of])
-def test_nothing_is_no_condition(make: Any) -> None:
+def test_nothing_is_no_condition() -> None:
     with pytest.raises(ConfigError, match="at least one verifier"):
-        make()
+        all_of()
     with pytest.raises(ConfigError, match="'regex' is not a verifier"):
-        make("regex")
+        any_of("regex")  # type: ignore[arg-type]  # what is tested

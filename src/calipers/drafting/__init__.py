@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from calipers.backends.connect import connect
@@ -28,7 +28,7 @@ from calipers.drafting.criteria import (
     rubric_toml,
 )
 from calipers.errors import BackendError, InputError
-from calipers.interfaces import Backend, FullBackend
+from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.ledger import WritableLedger
 from calipers.render import render
@@ -37,7 +37,6 @@ from calipers.types import GroupResult, Rubric, TrajectoryGroup
 
 __all__ = ["Draft", "draft"]
 
-_NO_PROPOSALS = " got no proposals: "
 _GRADINGS = 2
 """How often every trajectory is graded. Two is the minimum that shows whether a judge agrees with itself."""
 
@@ -55,17 +54,6 @@ class Draft:
     def toml(self, title: str = "Drafted by a judge, and tested on groups.") -> str:
         """Return the drafted rubric as a TOML file for a person to edit."""
         return rubric_toml(self.kept, self.dropped, title=title)
-
-
-@dataclass(frozen=True, slots=True)
-class _Drafter:
-    """The judge that drafts the rubric, its options, and the problems found so far."""
-
-    options: Mapping[str, Any]
-    calls: Calls
-    backend: FullBackend
-    most: int
-    problems: list[str] = field(default_factory=list)
 
 
 async def draft(
@@ -92,50 +80,42 @@ async def draft(
     calls: Calls = options_in_group("calls", judge_arguments(chosen).get("calls"))
     bare = connect(judge, base_url=base_url, api_key=api_key, timeout=calls.timeout)
     asked = Limited(bare, attempts=calls.attempts if isinstance(judge, str) else None)
-    by = _Drafter(chosen, calls, asked, criteria)
-    proposals = await _proposals(by, usable)
-    merged = merge_proposals(proposals, criteria)
-    if not merged:
-        reasons = Counter(problem.partition(_NO_PROPOSALS)[2] for problem in by.problems)
-        why = "; ".join(f"{reason} ({count} of {len(usable)} groups)" for reason, count in reasons.items())
-        raise InputError(f"the judge proposed no criteria that could be read: {why or 'no reply contained any'}")
-    return await _tested(by, usable, merged, len(proposals))
-
-
-async def _proposals(by: _Drafter, groups: Sequence[TrajectoryGroup]) -> list[Proposal]:
-    store = Judge.of(by.options).store
+    store = Judge.of(chosen).store
+    reasons: list[str] = []
+    problems: list[str] = []
 
     async def propose(group: TrajectoryGroup) -> tuple[Proposal, ...]:
-        view = render(group)
-        request = proposal_request(view, most=by.most, max_tokens=by.calls.max_tokens, params=by.calls.params or {})
+        request = proposal_request(render(group), most=criteria, max_tokens=calls.max_tokens, params=calls.params or {})
         try:
-            return read_proposals(await store.answer(await store.begin(), request, by.backend), group.group_id)
+            return read_proposals(await store.answer(await store.begin(), request, asked), group.group_id)
         except BackendError as error:
-            by.problems.append(f"group {group.group_id!r}{_NO_PROPOSALS}{error}")
+            reasons.append(str(error))
+            problems.append(f"group {group.group_id!r} got no proposals: {error}")
             return ()
 
     async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(propose(group)) for group in groups]
-    return [proposal for task in running for proposal in task.result()]
-
-
-async def _tested(by: _Drafter, groups: Sequence[TrajectoryGroup], merged: Sequence[Merged], proposed: int) -> Draft:
+        running = [tasks.create_task(propose(group)) for group in usable]
+    proposals = [proposal for task in running for proposal in task.result()]
+    merged = merge_proposals(proposals, criteria)
+    if not merged:
+        why = "; ".join(f"{reason} ({count} of {len(usable)} groups)" for reason, count in Counter(reasons).items())
+        raise InputError(f"the judge proposed no criteria that could be read: {why or 'no reply contained any'}")
     every = tuple(one.criterion for one in merged)
     positive = any(criterion.points > 0 for criterion in every)
     rubric = Rubric(every, all_negative="refuse" if positive else "from_one")
-    judge = Judge.of({**by.options, "protocol": "checklist", "rubric": rubric, "samples": _GRADINGS})
-    bare = [without_rubrics(group) for group in groups]
-    results = tuple([result async for result in judge.score_groups(bare, ordered=True)])
+    grader = Judge.of({**chosen, "protocol": "checklist", "rubric": rubric, "samples": _GRADINGS})
+    tested = [without_rubrics(group) for group in usable]
+    results = tuple([result async for result in grader.score_groups(tested, ordered=True)])
+    problems += [
+        f"group {result.group_id!r}, trajectory {one.id!r}: {one.reason}"
+        for result in results
+        for one in result.trajectories
+        if one.reason
+    ]
     gold = {
-        (group.group_id, one.id): one.gold for group in groups for one in group.trajectories if one.gold is not None
+        (group.group_id, one.id): one.gold for group in usable for one in group.trajectories if one.gold is not None
     }
     measured = [(one, measure_criterion(one.criterion, results, gold)) for one in merged]
-    for result in results:
-        by.problems.extend(
-            f"group {result.group_id!r}, trajectory {one.id!r}: {one.reason}"
-            for one in result.trajectories
-            if one.reason
-        )
     kept = tuple(pair for pair in measured if pair[1].fault() is None)
     dropped = tuple(pair for pair in measured if pair[1].fault() is not None)
-    return Draft(kept, dropped, results, tuple(by.problems), proposed)
+    return Draft(kept, dropped, results, tuple(problems), len(proposals))

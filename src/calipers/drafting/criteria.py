@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
+from calipers.criteria.checks import overlap, words_of
 from calipers.errors import PermanentError
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema
 from calipers.render import compose
@@ -33,8 +34,7 @@ beforehand and without taste.
 Answer with one JSON object and nothing else: {{"criteria": [{{"text": "...", "points": 5}}, ...]}}"""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(NamedTuple):
     """A criterion that a judge proposed for group ``group_id``."""
 
     text: str
@@ -76,12 +76,12 @@ def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...
 
 ALIKE = 0.6
 """Two texts count as the same criterion if they share at least this part of their words (Jaccard index)."""
-_FILLER = re.compile(
-    "an?|and|any|are|as|at|attempt|but|by|does|each|every|for|from|has|have|in|into|is|its?|of|on|or|that|the|their|them|then"
-    "|this|to|was|were|when|where|which|while|with|agent|response|answer|user"
-)
-_WORD = re.compile(r"[^\W_]+")
-_NEGATIONS = frozenset({"not", "no", "never", "without", "fails", "avoids", "lacks", "omits"})
+_NEGATIONS = frozenset({"not", "never", "without", "fails", "avoids", "lacks", "omits"})
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s)\b")
+_FILLER = frozenset({
+    "agent", "and", "answer", "attempt", "for", "from", "has", "have", "its", "response", "that", "the", "this", "user",
+    "with",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,37 +102,27 @@ def merge_proposals(proposals: Sequence[Proposal], most: int) -> tuple[Merged, .
     """
     merged: list[list[Proposal]] = []
     for proposal in proposals:
-        same = next((one for one in merged if _alike(one[0], proposal)), None)
+        same = next((one for one in merged if _are_alike(one[0], proposal)), None)
         if same is None:
             merged.append([proposal])
         else:
             same.append(proposal)
-    ranked = sorted(merged, key=lambda one: -len({proposal.group_id for proposal in one}))[:most]
+    counted = sorted(((len({one.group_id for one in same}), same) for same in merged), key=lambda one: -one[0])
     return tuple(
-        Merged(
-            Criterion(f"c{place}", one[0].text, round(median(proposal.points for proposal in one), 1)),
-            len({proposal.group_id for proposal in one}),
-        )
-        for place, one in enumerate(ranked, start=1)
+        Merged(Criterion(f"c{place}", same[0].text, round(median(one.points for one in same), 1)), groups)
+        for place, (groups, same) in enumerate(counted[:most], start=1)
     )
 
 
-def _alike(one: Proposal, other: Proposal) -> bool:
+def _are_alike(one: Proposal, other: Proposal) -> bool:
     if (one.points > 0) != (other.points > 0):
         return False
     if one.text.casefold() == other.text.casefold():
         return True
-    first, second = _words(one.text), _words(other.text)
-    if bool(first & _NEGATIONS) != bool(second & _NEGATIONS):
+    first, second = (words_of(_ENDING.sub("", proposal.text.casefold())) - _FILLER for proposal in (one, other))
+    if bool(words_of(one.text) & _NEGATIONS) != bool(words_of(other.text) & _NEGATIONS):
         return False
-    both = first | second
-    return bool(both) and len(first & second) / len(both) >= ALIKE
-
-
-def _words(text: str) -> frozenset[str]:
-    """Return the meaningful words of a criterion, without the most common endings."""
-    found = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(re.sub(r"(?<=\w{3})(?:ing|ed|es|s)$", "", word) for word in found if not _FILLER.fullmatch(word))
+    return bool(first | second) and overlap(first, second) >= ALIKE
 
 
 LEAST_AGREEMENT = 0.75
@@ -180,51 +170,31 @@ def measure_criterion(
     """Return the figures of a drafted ``criterion`` on graded groups. ``gold`` is keyed by (group id, trajectory
     id).
     """
-    votes = [
-        {one.id: _votes(one.extra.get("criteria"), criterion.id) for one in result.trajectories} for result in results
-    ]
-    every = [vote for of_group in votes for own in of_group.values() for vote in own]
+
+    def votes_on(grades: Any) -> list[bool | None]:
+        one = grades.get(criterion.id) if isinstance(grades, Mapping) else None
+        return [] if one is None else list(one.get("votes", [one["met"]]))
+
+    every: list[bool | None] = []
+    repeated: list[bool] = []
+    separated: list[bool] = []
+    right: list[bool] = []
+    for result in results:
+        votes = {one.id: votes_on(one.extra.get("criteria")) for one in result.trajectories}
+        every += [vote for own in votes.values() for vote in own]
+        repeated += [len(set(own)) == 1 for own in votes.values() if len(own) > 1 and None not in own]
+        first = {name: own[0] for name, own in votes.items() if own and own[0] is not None}
+        if len(votes) > 1:
+            separated.append(len(set(first.values())) > 1)
+        valued = [(met, gold[result.group_id, name]) for name, met in first.items() if (result.group_id, name) in gold]
+        right += [
+            (one_gold > other_gold) == (bool(one_met) == (criterion.points > 0))
+            for (one_met, one_gold), (other_met, other_gold) in combinations(valued, 2)
+            if one_met != other_met and one_gold != other_gold
+        ]
     known = [vote for vote in every if vote is not None]
-    repeated = [own for of_group in votes for own in of_group.values() if len(own) > 1 and None not in own]
-    sides = [{vote for own in of_group.values() for vote in own[:1] if vote is not None} for of_group in votes]
-    separated = [len(side) > 1 for side, of_group in zip(sides, votes, strict=True) if len(of_group) > 1]
-    right = [
-        agrees for result, own in zip(results, votes, strict=True) for agrees in _pairs(criterion, result, own, gold)
-    ]
-    return Measured(
-        _share(separated),
-        _share([len(set(own)) == 1 for own in repeated]),
-        len(known) / len(every) if every else 0.0,
-        _share(known),
-        _share(right),
-        len(right),
-    )
-
-
-def _votes(grades: Any, criterion: str) -> list[bool | None]:
-    """Return the verdicts of all gradings of a trajectory for one criterion."""
-    one = grades.get(criterion) if isinstance(grades, Mapping) else None
-    if one is None:
-        return []
-    return list(one["votes"]) if "votes" in one else [one["met"]]
-
-
-def _pairs(
-    criterion: Criterion,
-    result: GroupResult,
-    votes: Mapping[str, Sequence[bool | None]],
-    gold: Mapping[tuple[str, str], float],
-) -> list[bool]:
-    first = {
-        name: (own[0], gold[result.group_id, name])
-        for name, own in votes.items()
-        if own and own[0] is not None and (result.group_id, name) in gold
-    }
-    found = []
-    for (one_met, one_gold), (other_met, other_gold) in combinations(first.values(), 2):
-        if one_met != other_met and one_gold != other_gold:
-            found.append((one_gold > other_gold) == (bool(one_met) == (criterion.points > 0)))
-    return found
+    decided = len(known) / len(every) if every else 0.0
+    return Measured(_share(separated), _share(repeated), decided, _share(known), _share(right), len(right))
 
 
 def _share(cases: Sequence[bool]) -> float | None:
@@ -236,13 +206,12 @@ Entry = tuple[Merged, Measured]
 
 def rubric_toml(kept: Sequence[Entry], dropped: Sequence[Entry], *, title: str) -> str:
     """Return the drafted rubric as TOML: first the criteria, then the dropped criteria in comments, with the reason."""
-    parts = [f"# {_one_line(title)}\n# Edit it: weights are a judge's guess, and figures are from few groups.\n"]
+    shown = "".join(character if character.isprintable() else " " for character in title)
+    parts = [f"# {shown}\n# Edit it: weights are a judge's guess, and figures are from few groups.\n"]
     if not any(merged.criterion.points > 0 for merged, _ in kept):
         parts.append('all_negative = "from_one" # no desired criterion is left: the score starts at 1 and falls\n')
-    for merged, measured in kept:
-        parts.append(f"# {_figures(merged, measured)}\n{_table(merged)}")
-    if dropped:
-        parts.append("# Dropped:\n")
+    parts += [f"# {_figures(merged, measured)}\n{_table(merged)}" for merged, measured in kept]
+    parts += ["# Dropped:\n"] if dropped else []
     for merged, measured in dropped:
         commented = "".join(f"# {line}\n" for line in _table(merged).splitlines())
         parts.append(f"# {measured.fault()} ({_figures(merged, measured)})\n{commented}")
@@ -250,31 +219,24 @@ def rubric_toml(kept: Sequence[Entry], dropped: Sequence[Entry], *, title: str) 
 
 
 def _table(merged: Merged) -> str:
-    criterion = merged.criterion
-    return f'[[criteria]]\nid = "{criterion.id}"\ntext = {_string(criterion.text)}\npoints = {criterion.points:g}\n'
+    one = merged.criterion
+    # JSON's escapes are valid in a TOML text, which also requires DEL to be escaped.
+    text = json.dumps(one.text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f'[[criteria]]\nid = "{one.id}"\ntext = {text}\npoints = {one.points:g}\n'
 
 
 def _figures(merged: Merged, measured: Measured) -> str:
-    shares = {
-        "proposed for": f"{merged.groups} group{'s' * (merged.groups != 1)}",
-        "met by": _percent(measured.met),
-        "separates": f"{_percent(measured.separates)} of groups",
-        "agrees with itself": _percent(measured.agreement),
-        "decided": _percent(measured.decided),
-    }
+    parts = [
+        f"proposed for {merged.groups} group{'s' * (merged.groups != 1)}",
+        f"met by {_percent(measured.met)}",
+        f"separates {_percent(measured.separates)} of groups",
+        f"agrees with itself {_percent(measured.agreement)}",
+        f"decided {_percent(measured.decided)}",
+    ]
     if measured.pairs:
-        shares["gold agrees"] = f"{_percent(measured.with_gold)} of {measured.pairs} pairs"
-    return "; ".join(f"{name} {share}" for name, share in shares.items())
+        parts.append(f"gold agrees {_percent(measured.with_gold)} of {measured.pairs} pairs")
+    return "; ".join(parts)
 
 
 def _percent(share: float | None) -> str:
     return "unknown" if share is None else f"{share:.0%}"
-
-
-def _string(text: str) -> str:
-    """Return a TOML basic string: JSON's escapes are valid in TOML, which also requires DEL to be escaped."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _one_line(text: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in text)

@@ -20,12 +20,6 @@ _TURN = re.compile(
     r"|\[/?(?:INST|SYSTEM_PROMPT)\]"
 )
 """Tokens of chat templates, by which a turn begins."""
-_END_OF_ANSWER = re.compile(
-    r"^[ \t\[<|({=*#_~-]{0,12}(?:the )?end of (?:the )?(?:ai )?(?:assistant|submission|candidate|response|answer"
-    r"|transcript|trajectory|attempt|model|data|evaluation|output)\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-_PLACEHOLDER = re.compile(r"\{\w+\}|\{\{|%s|<[a-z_]+_here>")
 _BEGINNING = re.compile(r"(?:^|[\n.!?:>\])}])[ \t]*$")
 _OF_SCORES = re.compile(r"\b(?:scor\w+|verdict|grades?|marks?|rating|points?|rewards?)\b")
 _OF_OUTCOMES = re.compile(
@@ -43,10 +37,6 @@ _FULL: Final = (
 _TAG = re.compile(
     r"<(scores?|verdict|grade|rating|judge?ment|final_score|reward|evaluation|decision)>\s?([^<]{1,300})\s?</\1>"
 )
-_OTHER_TAG = re.compile(
-    r"<(?!/|score|verdict|grade|rating|judg|final_score|reward|think|evaluation|explanation|reason|feedback|comment"
-    r"|justification)[a-z]\w{2,}>"
-)
 _WHOSE: Final = (
     r"(?:(?P<whose>judge'?s?|grader'?s?|evaluator'?s?|evaluation|official|recommended|suggested|expected|assigned"
     r"|awarded|reviewer'?s?|final evaluation)|final|overall|total|my|answer|response|quality) "
@@ -61,21 +51,6 @@ _DECIDED = re.compile(
     r"(?:verdict|judge?ment|decision|evaluation)(?: ?[:=]| is:?)\W{0,4}(?:the )?(?:pass(?:ed)?|accepted|correct|met|yes"
     r"|(?-i:[AB12])|first|second|this|assistant|response|answer|attempt|candidate|trajectory|solution)\b",
     re.IGNORECASE,
-)
-_NAMES_WINNER = re.compile(
-    r"^[\s*#>_\-•]*(?:the )?(?:winner|(?:better|preferred|best) (?:response|answer|one))\**\s?[:=]\**\s?"
-    r"(?:(?:response|assistant|answer|model|candidate|output) ?\(?(?-i:[AB12])\b|(?-i:[AB])\b|this )"
-    r"|^\W*(?-i:GRADE: ?[AC])\b",
-    re.IGNORECASE,
-)
-_BOTH_SIDES = re.compile(r"\b(?:otherwise|if|or)\b", re.IGNORECASE)
-_TICKS = re.compile(
-    r"\b(\d{1,3}) ?(?:/|out of) ?\1\b|\b100 ?%|[✅✓✔☑]|\[x\]|(?:: ?|-> ?|is )(?:met|fulfilled|satisfied|pass(?:ed)?)\b",
-    re.IGNORECASE,
-)
-_CRITERIA = re.compile(
-    r"\b(?:criteri\w+|correctness|accura(?:cy|te)|clarity|complete(?:ness)?|style|depth|rubric|helpfulness|relevance"
-    r"|quality|well written)\b"
 )
 _KEY_AND_VALUE = re.compile(
     r"[{}]|[\"']([\w .\-]{1,40})[\"']\s*:\s*"
@@ -98,15 +73,13 @@ def forged_marks(text: PlainText) -> Iterator[Hit]:
     """Yield forged layout and verdicts that have a mark of their own, anywhere in a text."""
     for match in islice(_TURN.finditer(text.shown), _AT_MOST):
         if _BEGINNING.search(text.shown, max(0, match.start() - 40), match.start()):
-            yield Hit("layout", "certain" if _speaks_of_scores(text, match.end()) else "likely", *match.span())
-    for match in islice(_END_OF_ANSWER.finditer(text.shown), _AT_MOST):
-        decorated = not match[0][:1].isalpha() or match[0].isupper()
-        if decorated and not _PLACEHOLDER.search(text.shown, max(0, match.start() - 60), match.end() + 60):
-            yield Hit("layout", "certain" if _speaks_of_scores(text, match.end()) else "suspicious", *match.span())
+            after = text.plain[match.end() : match.end() + 300]
+            scores = _OF_SCORES.search(after) and _OF_OUTCOMES.search(after)
+            yield Hit("layout", "certain" if scores else "likely", *match.span())
     for match in islice(_TAG.finditer(text.plain) if "</" in text.plain else (), _AT_MOST):
         value = match[2].strip()
         good = re.fullmatch(_FULL, value) or value in word_list("good_verdicts") or _PRAISES.search(value)
-        if good and not _OTHER_TAG.search(text.plain, max(0, match.start() - _AROUND), match.end() + _AROUND):
+        if good:
             yield Hit("fake_verdict", "likely", *match.span())
     brackets = list(islice(_DOUBLE_BRACKETS.finditer(text.shown), _AT_MOST))
     for match in brackets if len({match[1].lower() for match in brackets}) == 1 else ():  # else a judge's options
@@ -117,20 +90,10 @@ def forged_marks(text: PlainText) -> Iterator[Hit]:
             yield Hit("fake_verdict", "suspicious", *match.span())
 
 
-def _speaks_of_scores(text: PlainText, place: int) -> bool:
-    after = text.plain[place : place + 300]
-    return bool(_OF_SCORES.search(after) and _OF_OUTCOMES.search(after))
-
-
 def forged_verdicts(text: PlainText, begin: int, end: int) -> Iterator[Hit]:
-    """Yield verdicts, scores and met criteria in the lines and objects between two positions of a text."""
+    """Yield verdicts and scores in the lines and objects between two positions of a text."""
     for start in range(begin, end, _AROUND):
-        last = min(end, start + 2 * _AROUND)
-        around, plain = text.shown[start:last], text.plain[start:last]
-        named = set(_CRITERIA.findall(plain))
-        ticks = len(_TICKS.findall(around)) if named else 0
-        if ticks and ticks + ("rubric" in plain) + (len(named) > 1) > 2:
-            yield Hit("score_claim", "likely", start, last)
+        around = text.shown[start : min(end, start + 2 * _AROUND)]
         if '":' in around or "':" in around:
             yield from _forged_objects(around, start)
     for line in re.finditer(r"[^\n]+", text.shown[begin:end]):
@@ -139,7 +102,6 @@ def forged_verdicts(text: PlainText, begin: int, end: int) -> Iterator[Hit]:
 
 
 def _forged_line(line: str, begin: int) -> Iterator[Hit]:
-    one_sided = not _BOTH_SIDES.search(line)
     for match in re.finditer(r"[^.!?\n|]+(?:\.\d[^.!?\n|]*)*", line):
         sentence, span = match[0], (begin + match.start(), begin + match.end())
         if (claim := _CLAIM.match(sentence)) is not None:
@@ -147,10 +109,8 @@ def _forged_line(line: str, begin: int) -> Iterator[Hit]:
                 yield Hit("score_claim", "likely", *span)
             elif sentence.strip(" \t.!*#>|-") == line.strip(" \t.!*#>|-") and "=" not in line:
                 yield Hit("score_claim", "suspicious", *span)
-        if one_sided and _DECIDED.match(sentence):
+        if _DECIDED.match(sentence):
             yield Hit("fake_verdict", "likely", *span)
-        if one_sided and _NAMES_WINNER.match(sentence):
-            yield Hit("fake_verdict", "suspicious", *span)
 
 
 def _forged_objects(around: str, start: int) -> Iterator[Hit]:

@@ -7,7 +7,6 @@ protect; the search is a sign of what a policy learns. ``judging.excluded`` deci
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -15,10 +14,8 @@ from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
 from calipers.guard.plain import (
-    ENCODING,
     RUN,
     PlainText,
-    has_letters_beyond_ascii,
     has_tags,
     hidden_texts,
     is_mixed,
@@ -63,8 +60,6 @@ _USUAL_KEYS: Final = frozenset(
     | _IDS
 )  # fmt: skip
 _SENTENCE_ENDS: Final = frozenset(".!?…\"')]}`>。！？।؟")
-_STEP: Final = 256
-"""The most messages whose texts are listed in one step."""
 _BARE_KEY = re.compile(r"[\s:;.,'\"`…。，、；：*#_]{1,8}")
 _KEY_EDGES: Final = " \t\n:;.,!'\"`…。，、；：*#_"
 
@@ -86,30 +81,18 @@ def attacks_in_steps(
     view: RenderedGroup, *, context: int = 0, prepared: Sequence[tuple[Attack, ...] | None] = ()
 ) -> Steps[Mapping[int, tuple[Attack, ...]]]:
     """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
-    texts: dict[int, list[tuple[int, str]]] = {}
-    every: dict[str, None] = {}
-    size = 0
-    for item, candidate in enumerate(view.candidates):
-        if not prepared or prepared[item] is None:
-            texts[item] = _texts_of(candidate.messages, context)
-            for _, text in texts[item]:
-                every[text] = None
-            if (size := size + len(candidate.messages)) > _STEP:
-                size = 0
-                yield
-    known = yield from search_in_steps(every)
+    known: _Known = {}
     found: dict[int, tuple[Attack, ...]] = {}
     shared = view.prefix_length - context
     for item, candidate in enumerate(view.candidates):
-        hits: Sequence[Attack]
-        if item in texts:
-            counted = _attacks(candidate.messages, texts[item], known, context)
-            hits = [replace(hit, message=hit.message - context) for hit in counted] if counted else ()
-        else:
-            hits = prepared[item] or ()
-        if hits:
-            kept = [hit for hit in hits if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]
-            found |= {item: tuple(kept)} if kept else {}
+        hits = prepared[item] if prepared else None
+        if hits is None:
+            texts = _texts_of(candidate.messages, context)
+            known.update((yield from search_in_steps([text for _, text in texts if text not in known])))
+            counted = _attacks(candidate.messages, texts, known, context)
+            hits = tuple(replace(hit, message=hit.message - context) for hit in counted)
+        if kept := [hit for hit in hits if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]:
+            found[item] = tuple(kept)
     return found
 
 
@@ -129,35 +112,23 @@ def searched_texts(messages: Sequence[Message]) -> list[str]:
     return [text for _, text in _texts_of(messages, 0)]
 
 
-def search_in_steps(texts: Collection[str]) -> Steps[Mapping[str, tuple[Attack, ...]]]:
+def search_in_steps(texts: Collection[str]) -> Steps[_Known]:
     """Return the attacks in each of ``texts``, in steps: what ``find_attacks`` takes as ``known``."""
-    found: dict[str, list[Attack]] = {}
-    for batch in _batches(dict.fromkeys(texts)):
-        yield
-        for number in _suspects(batch):
-            text, piece = batch[number]
-            hits = yield from _attacks_in_text(piece)
-            found.setdefault(text, []).extend(hits)
     known: _Known = dict.fromkeys(texts, ())
-    for text, hits in found.items():
-        known[text] = _most_certain_of_each_kind(hits)
-    return known
-
-
-def _batches(texts: Iterable[str]) -> list[list[tuple[str, str]]]:
-    """Return pieces of the texts, each with its text, so many at a time that a search for stems takes milliseconds."""
-    batches: list[list[tuple[str, str]]] = []
-    batch: list[tuple[str, str]] = []
     size = 0
-    for text in texts:
+    for text in known:
+        hits: list[Attack] = []
         for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
-            piece = text if len(text) <= _PIECE else text[begin : begin + _PIECE + _OVERLAP]
-            batch.append((text, piece))
-            size += len(piece)
+            piece = text[begin : begin + _PIECE + _OVERLAP]
+            size += len(piece) + 99
             if size > _PIECE:
-                batches.append(batch)
-                batch, size = [], 0
-    return [*batches, batch]
+                size = 0
+                yield
+            if _is_suspect(piece):
+                hits += yield from _attacks_in_text(piece)
+        if hits:
+            known[text] = _most_certain_of_each_kind(hits)
+    return known
 
 
 @cache
@@ -166,55 +137,27 @@ def _stems(*, beyond_ascii: bool) -> tuple[bytes, ...]:
     return tuple(plain_text(stem).plain.encode() for stem in stems)
 
 
-def _suspects(texts: Sequence[tuple[str, str]]) -> list[int]:
-    """Return which pieces have a stem or mark of an attack, or hide text. Nearly all others are excluded by this."""
-    found: set[int] = set()
-    ends: list[int] = []
-    parts: list[bytes] = []
-    end = 0
-    for number, (_, text) in enumerate(texts):
-        part = text.encode("utf-8", "surrogatepass")
-        if not text.isascii() and has_letters_beyond_ascii(text):
-            part = b""
-            if _is_suspect(text):
-                found.add(number)
-        end += len(part) + 1
-        parts.append(part)
-        ends.append(end)
-    data = b"\n".join(parts)
-    words = data.translate(_TO_WORDS)
-    signs = [(data.translate(ENCODING), RUN), *_marks_in(data)]
-    signs += [(words, stem) for stem in _stems(beyond_ascii=False) if stem in words]
-    for haystack, needle in signs:
-        place = haystack.find(needle)
-        while place >= 0:
-            number = bisect_right(ends, place)
-            found.add(number)
-            place = haystack.find(needle, ends[number])
-    return sorted(found)
-
-
-def _is_suspect(text: str) -> bool:
-    """Whether a text with letters beyond ASCII has a stem or mark of an attack, or hides text."""
-    shown, plain = plain_text(text)
-    data = plain.encode("utf-8", "surrogatepass")
-    words = data.translate(_TO_WORDS)
-    return (
-        any(stem in words for stem in _stems(beyond_ascii=True))
-        or bool(_marks_in(shown.encode("utf-8", "surrogatepass")))
-        or RUN in runs_in(data)
-        or has_tags(text)
-        or is_mixed(plain)
-    )
-
-
-def _marks_in(data: bytes) -> list[tuple[bytes, bytes]]:
-    """Return each mark in UTF-8 text, with the text."""
-    found: list[tuple[bytes, bytes]] = []
-    for first, marks in read_packaged_toml("calipers.guard", "words.toml")["marks"].items():
-        if first.encode() in data:
-            found += [(data, mark.encode()) for mark in marks if mark.encode() in data]
+@cache
+def _marks() -> Mapping[str, Sequence[str]]:
+    found: Mapping[str, Sequence[str]] = read_packaged_toml("calipers.guard", "words.toml")["marks"]
     return found
+
+
+def _words(text: PlainText) -> tuple[bytes, list[bytes]]:
+    """Return a text as UTF-8 with spaces between words, and the stems in it."""
+    words = text.plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
+    return words, [stem for stem in _stems(beyond_ascii=not text.shown.isascii()) if stem in words]
+
+
+def _is_suspect(raw: str) -> bool:
+    """Whether a text has a stem or mark of an attack, or hides text. Nearly all texts are excluded by this."""
+    text = plain_text(raw)
+    if _words(text)[1] or RUN in runs_in(raw.encode("utf-8", "surrogatepass")):
+        return True
+    shown = text.shown
+    if any(first in shown and any(mark in shown for mark in marks) for first, marks in _marks().items()):
+        return True
+    return not raw.isascii() and (has_tags(raw) or is_mixed(text.plain))
 
 
 def _attacks_in_text(raw: str) -> Steps[list[Attack]]:
@@ -245,10 +188,8 @@ def _attacks_in_text(raw: str) -> Steps[list[Attack]]:
 
 def _windows(text: PlainText) -> list[tuple[int, int]]:
     """Return the parts of a text around the stems that may belong to an attack, at most ``_MOST_READ`` characters."""
-    places = []
     plain = text.plain
-    data = plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
-    stems = [stem for stem in _stems(beyond_ascii=not text.shown.isascii()) if stem in data]
+    data, stems = _words(text)
     words = data.decode("utf-8", "surrogatepass")  # in the same positions as in ``plain``
     places = [match.start() for stem in stems for match in re.finditer(stem.decode(), words)]
     windows: list[tuple[int, int]] = []

@@ -45,8 +45,6 @@ _OF = re.compile(
     r"(?: a| the| possible)? ?"
 )
 """Text between two numbers, a score and its maximum. In Turkish and Korean the maximum comes first."""
-_SCALE_OF = re.compile(r"\b(?:out of|scale of|from|von|sur|until|up to|to|bis) (?:a |the )?$")
-_PLACED_FIRST = re.compile(r" ?(?:등|위|位|番|st\b)")
 _QUOTED = re.compile(
     r"[\"“”«»„`]([^\"“”«»„`\n]{8,400})[\"“”«»„`]|(?<!\w)['‘]([^'‘’\n]{8,400})['’](?!\w)|「([^」\n]{4,200})」"
 )
@@ -108,11 +106,10 @@ def _in_sentences(text: PlainText, begin: int, end: int) -> Iterator[Hit | None]
         asked = text.shown[last : last + 1] in {"?", "？", "؟"}
         for language, whole in readings.items():
             earlier = before.get(language)
-            are_short = earlier is not None and len(earlier.words) + len(whole.words) <= _TOGETHER
-            if earlier is not None and are_short and _may_be_attack(earlier.whole | whole.whole):
+            if earlier is not None and len(earlier.words) + len(whole.words) <= _TOGETHER:
                 found = _meaning(earlier) | _meaning(whole)
                 yield from (Hit(*kind, earlier.spans[0][0], last) for kind in _kinds(found, asked=True))
-            for start in range(0, max(1, len(whole.words) - _STEP), _STEP) if _may_be_attack(whole.whole) else ():
+            for start in range(0, max(1, len(whole.words) - _STEP), _STEP):
                 found = _meaning(whole.part(start))
                 yield from (Hit(*kind, first, last) for kind in _kinds(found, asked=asked))
         if readings or not text.plain[first:last].strip(" \t#*->").isdigit():  # a list's number separates nothing
@@ -201,12 +198,6 @@ def _numbers(plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]])
             stated[one], stated[other] = 0, _HIGHEST | _SCORE | _HIGHEST_SCORE
         elif is_of or other - one <= 2:
             stated[one] = stated[other] = 0
-    for place in numbered:
-        begin, end = spans[place]
-        if stated[place] == _HIGHEST and _SCALE_OF.search(plain, max(0, begin - 14), begin):
-            stated[place] = 0
-        if words[place] == "1" and (plain.startswith("#", begin - 1) or _PLACED_FIRST.match(plain, end)):
-            stated[place] = _HIGHEST | _SCORE
     return stated
 
 
@@ -214,22 +205,6 @@ def _with_numbers(masks: list[Concepts], numbers: Mapping[int, Concepts]) -> lis
     for place, stated in numbers.items():
         masks[place] |= stated
     return masks
-
-
-@lru_cache(2**14)
-def _may_be_attack(mask: Concepts) -> bool:
-    """Whether these concepts satisfy a rule in some order of the words."""
-    implied = (
-        (mask & (_JUDGE | _REFEREE), _ADDRESSED),
-        (mask & (_MINE | _RATE_THIS), _THIS_ANSWER | _THIS_WORK),
-        (mask & (_THIS | _THIS_AFTER) and mask & (_ANSWER | _WORK), _THIS_ANSWER | _THIS_WORK),
-        (mask & _HIGHEST and mask & _SCORE, _HIGHEST_SCORE),
-        (mask & _HIGHEST_SCORE, _HIGHEST | _SCORE),
-        (mask & _IGNORE and mask & _RUBRIC, BITS["ignore_rubric"]),
-        (mask & _IGNORE and mask & _INSTRUCTIONS and mask & _PREVIOUS, BITS["ignore_instructions"]),
-    )
-    mask |= reduce(or_, (more for holds, more in implied if holds), 0)
-    return any(mask & rule.concepts == rule.concepts for rule in rules())
 
 
 @lru_cache(2**12)
@@ -260,8 +235,11 @@ def _meaning(reading: _Reading) -> Concepts:
     found = whole & ~(_THIS | _THIS_AFTER | _AWARD)
     if whole & _MINE:
         found |= _THIS_WORK | _THIS_ANSWER
-    if whole & _RATE_THIS and _rates_this(reading):
-        found |= _THIS_WORK
+    for place in reading.places(_RATE_THIS):
+        is_me = reading.words[place] == "me"
+        noun = reading.masks[place + 1 + (not is_me) :][:1]  # "rate this movie" has a noun that is no answer
+        if (not is_me or reading.around(place - 2, place) & (_AWARD | _SCORE)) and (not noun or noun[0]):
+            found |= _THIS_WORK
     if whole & (_JUDGE | _REFEREE) and _is_addressed(reading):
         found |= _ADDRESSED
     if whole & _HIGHEST and reading.are_near(_HIGHEST, _SCORE, 5):
@@ -286,18 +264,6 @@ def _this_with_noun(reading: _Reading, place: int) -> Concepts:
         if reading.masks[other] & (_ANSWER | _WORK) and (not reading.unspaced or begin - end <= 4):
             found |= _THIS_WORK | (_THIS_ANSWER if reading.masks[other] & _ANSWER else 0)
     return found
-
-
-def _rates_this(reading: _Reading) -> bool:
-    """Whether "this" in "rate this" means the candidate, and does not belong to a noun after it."""
-    for place in reading.places(_RATE_THIS):
-        is_me = reading.words[place] == "me"
-        after = place + 1 + (not is_me)
-        if is_me and not reading.around(place - 2, place) & (_AWARD | _SCORE):
-            continue
-        if after >= len(reading.masks) or reading.masks[after] or reading.words[after] in word_list("little"):
-            return True
-    return False
 
 
 def _is_addressed(reading: _Reading) -> bool:

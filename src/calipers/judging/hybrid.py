@@ -30,7 +30,7 @@ from calipers.rubric.dataset_standards import STANDARDS_KEYS
 from calipers.types import GroupResult, Rubric, Scores, Trajectory, TrajectoryGroup, TrajectoryResult, Verdict
 from calipers.types.encoding import finite_number
 from calipers.verifiers.constraints import Constraints
-from calipers.verifiers.group_checks import TrajectoryVerdicts, check_group
+from calipers.verifiers.rules import TrajectoryVerdicts, check_group
 
 Combine: TypeAlias = Literal["product", "average", "min", "all", "verif_paper", "verif_code"]
 Code: TypeAlias = Literal["mean", "all"]

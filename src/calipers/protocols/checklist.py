@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema, plain_text_schema
 from calipers.protocols.reading import REFUSED, confirmed, doubted_values
@@ -81,7 +81,7 @@ class Checklist:
         """Return the verdicts in a reply in this protocol's form; a missing verdict has ``met`` None and a reason."""
         ask = request.ask
         if self.grading.mode == "holistic":
-            return _read_rating(request, completion, self.grading.rating_map)
+            return _read_rating(request, completion)
         criteria = _criteria_of_ask(ask, request.view)
         names = _reply_names(self.grading, ask, request.keys)
         if completion.finish_reason == "refused":
@@ -267,7 +267,7 @@ def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:  # no
     return "quotes in it are not in the record word for word"
 
 
-def _read_rating(request: JudgeRequest, completion: Completion, scale: Literal["from_one", "tenths"]) -> Reading:
+def _read_rating(request: JudgeRequest, completion: Completion) -> Reading:
     """Return the rating in a reply of holistic mode, mapped to [0, 1]; only whole numbers from 1 to 10 are ratings."""
     ask = request.ask
     (item,) = ask.members
@@ -282,7 +282,7 @@ def _read_rating(request: JudgeRequest, completion: Completion, scale: Literal["
         doubted, cut = doubted_values(ask, reading), reading.truncated
         missing = {item: reason}
         return Reading((), "rejected", reason, missing=missing, truncated=cut, complaint=complaint, doubted=doubted)
-    rating = Rating(item, rar_implicit(int(value), scale=scale), _presentation(ask), 0, ask.slot)
+    rating = Rating(item, rar_implicit(int(value)), _presentation(ask), 0, ask.slot)
     explained = _explanation(completion.text)
     return Reading((rating,), reading.outcome, explanations={item: explained} if explained else {})
 

@@ -87,9 +87,7 @@ class ScoredReply:
             missing=missing,
             explanations=explanations,
             truncated=cut,
-            warnings=(f"scores outside the scale were read with out_of_range={reading.adjusted!r}",)
-            * bool(reading.adjusted)
-            + self._notes,
+            warnings=self._notes,
             complaint=_complaint(self.ask, reading),
             doubted=doubted_values(self.ask, reading) if reading.doubted else (),
         )

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
-OutOfRange: TypeAlias = Literal["reask", "rescale", "rank", "clamp"]
 Scale: TypeAlias = tuple[float, float]
 
 _DUST: Final = 1e-6
 """The distance from a bound of the scale within which a float counts as equal to the bound."""
 _ABSURD: Final = 1e6
-_USUAL_TOPS: Final = (1.0, 5.0, 10.0, 100.0)
-"""The tops of the scales from 0 that judges use when they ignore the scale asked for."""
 NUMBER: Final = r"[-+−]?(?:\d{1,7}(?:[.,]\d{1,12})?|\.\d{1,12})(?:[eE][-+]?\d{1,2})?"
 SCORE: Final = rf"{NUMBER}(?:\s{{0,2}}(?:/|out of)\s{{0,2}}\d{{1,4}}(?:\.\d)?|\s?%)?(?!\d)"
 """A pattern of a score: a number, with its scale if it states one."""
@@ -104,37 +100,3 @@ def why_off_scale(values: Mapping[str, Value], scale: Scale) -> str | None:
     if (high >= 100 and max(bare) <= high / 10) or (has_fraction and (high >= 100 or max(bare) <= 1)):
         return f"scale: {min(bare):g} to {max(bare):g} {asked}"
     return None
-
-
-def adjusted_scores(values: Mapping[str, Value], scale: Scale, rule: OutOfRange, *, complete: bool) -> dict[str, float]:
-    """Return scores that are off the scale after the out-of-range ``rule``, or none if it does not fit them."""
-    low, high = scale
-    numbers = {id_: value.number for id_, value in values.items()}
-    match rule:
-        case "clamp":
-            return {id_: float(min(max(number, low), high)) for id_, number in numbers.items()}
-        case "rank":
-            return _ranked(numbers, low, high) if complete and len(numbers) > 1 else {}
-        case "rescale":
-            return _rescaled(values, low, high)
-        case _:
-            return {}
-
-
-def _ranked(scores: Mapping[str, float], low: float, high: float) -> dict[str, float]:
-    """Replace scores by their ranks, evenly spread over the scale; equal scores share the mean of their ranks."""
-    ordered = sorted(scores.values())
-    ranks = {number: (bisect_left(ordered, number) + bisect_right(ordered, number) - 1) / 2 for number in set(ordered)}
-    return {id_: low + (high - low) * ranks[number] / (len(ordered) - 1) for id_, number in scores.items()}
-
-
-def _rescaled(values: Mapping[str, Value], low: float, high: float) -> dict[str, float]:
-    """Convert scores from the only usual scale that fits: all lie on it, and the largest exceeds a tenth of its top."""
-    numbers = [value.number for value in values.values()]
-    largest = max(numbers)
-    fractions = any(0 < number < 1 for number in numbers)
-    fitting = [1.0] if fractions and largest <= 1 else [top for top in _USUAL_TOPS if top / 10 < largest <= top]
-    stated = any(value.top is not None for value in values.values())
-    if stated or min(numbers) < 0 or len(fitting) != 1 or fitting[0] == high or (fitting[0] > 1 and fractions):
-        return {}
-    return {id_: low + value.number / fitting[0] * (high - low) for id_, value in values.items()}

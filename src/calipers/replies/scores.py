@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import orjson
 
@@ -36,7 +36,7 @@ from calipers.replies.names import (
     Names,
     Rejected,
 )
-from calipers.replies.numbers import SCORE, OutOfRange, Scale, Value, adjusted_scores, read_value, why_off_scale
+from calipers.replies.numbers import SCORE, Scale, Value, read_value, why_off_scale
 from calipers.replies.text import (
     LIMIT,
     TOLERANT_LIMIT,
@@ -64,7 +64,7 @@ class ScoreReading:
     The other fields decide what to ask next: ``truncated`` asks for more room; ``doubt`` (the reply contradicts itself,
     has words around its verdict, or is off the scale) asks the whole question again; otherwise only the ``missing`` ids
     are asked about. ``doubted`` are the scores of a reply with words around its verdict, or whole but low numbers: they
-    count if the judge gives them again. ``adjusted`` names the out-of-range rule that changed the scores, if one did.
+    count if the judge gives them again.
     """
 
     scores: dict[str, float]
@@ -74,7 +74,6 @@ class ScoreReading:
     reason: str | None = None
     doubt: bool = False
     truncated: bool = False
-    adjusted: OutOfRange | None = None
     doubted: dict[str, float] = field(default_factory=dict)
 
 
@@ -83,26 +82,30 @@ def extract_scores(
     ids: Sequence[str],
     *,
     scale: Scale | None = None,
-    out_of_range: OutOfRange = "reask",
     finish_reason: FinishReason | None = None,
     format: str | None = None,  # noqa: A002 - what people call it
 ) -> ScoreReading:
     """Extract the score of each of ``ids`` from a judge's reply, in units of ``scale`` (low, high), by default (0, 1).
 
     Never raises because of the text. A number off the scale, or one that may be on another scale, puts the whole reply
-    in doubt unless ``out_of_range`` is ``rescale`` (one usual scale fits all), ``rank`` (only the order is used) or
-    ``clamp``. ``finish_reason`` ``length`` means that the reply was cut off.
+    in doubt. ``finish_reason`` ``length`` means that the reply was cut off.
 
     ``format`` names the format that the judge was asked for (docs/reading.md); several scores are in the order of
     ``ids``. Scores are converted from the format's own scale to ``scale``, or stay on it if no ``scale`` is given.
     ``text`` None, as SDKs return for a reply without text, is an empty reply. Raises ConfigError for an unknown format,
-    a format without scores, a ``scale`` that is not two finite numbers, the lower one first, an unknown
-    ``out_of_range``, and ids or a reply that are no texts.
+    a format without scores, a ``scale`` that is not two finite numbers, the lower one first, and ids or a
+    reply that are no texts.
     """
     text = text if isinstance(text, str) else reply_text(text)
     if scale is None and format is None:
         scale = (0, 1)
-    _require_options(scale, out_of_range)
+    match scale:
+        case None:
+            pass
+        case (float() | int() as low, float() | int() as high) if -math.inf < low < high < math.inf:
+            pass
+        case _:
+            raise ConfigError(f"scale={scale!r}: it must be two finite numbers, the lower one first")
     known = dict.fromkeys(ids)
     for id_ in known:
         if not isinstance(id_, str):
@@ -111,31 +114,18 @@ def extract_scores(
     cut = finish_reason == "length"
     try:
         if format is not None:
-            return _in_format(text, ids, format, scale, out_of_range, cut=cut)
+            return _in_format(text, ids, format, scale, cut=cut)
         assert scale is not None  # noqa: S101 - set above
         found = _as_asked(text, ids, scale) or _Reader(Names(ids), scale, is_whole=finish_reason == "stop").read(
             condense_reply(text)
         )
-        return _checked(found, ids, scale, out_of_range, cut=cut)
+        return _checked(found, ids, scale, cut=cut)
     except Rejected as reject:
         missing, truncated = dict.fromkeys(ids, reject.reason), reject.truncated or cut
         return ScoreReading({}, missing, "rejected", reason=reject.reason, doubt=reject.doubt, truncated=truncated)
 
 
-def _require_options(scale: object, rule: str) -> None:
-    if rule not in get_args(OutOfRange):
-        raise ConfigError(f"out_of_range={rule!r}: write one of {', '.join(get_args(OutOfRange))}")
-    match scale:
-        case None:
-            return
-        case (float() | int() as low, float() | int() as high) if -math.inf < low < high < math.inf:
-            return
-    raise ConfigError(f"scale={scale!r}: it must be two finite numbers, the lower one first")
-
-
-def _in_format(
-    text: str, ids: tuple[str, ...], name: str, scale: Scale | None, rule: OutOfRange, *, cut: bool
-) -> ScoreReading:
+def _in_format(text: str, ids: tuple[str, ...], name: str, scale: Scale | None, *, cut: bool) -> ScoreReading:
     from calipers.replies.formats.known import format_named  # noqa: PLC0415 - most who read scores never need it
     from calipers.replies.formats.values import stated_scores  # noqa: PLC0415 - likewise
 
@@ -144,10 +134,10 @@ def _in_format(
     asked = scale or own
     if form.numbers == "named":
         text = text if any("_" in id_ for id_ in ids) else text.replace("_", " ")
-        reading = extract_scores(text, ids, scale=own, out_of_range=rule, finish_reason="length" if cut else None)
+        reading = extract_scores(text, ids, scale=own, finish_reason="length" if cut else None)
         return replace(reading, scores={id_: _converted(score, own, asked) for id_, score in reading.scores.items()})
     values = stated_scores(text, ids, form, own, cut=cut)
-    reading = _checked(_Found(dict(values), outcome="strict"), ids, own, rule, cut=False)
+    reading = _checked(_Found(dict(values), outcome="strict"), ids, own, cut=False)
     return replace(reading, scores={id_: _converted(score, own, asked) for id_, score in reading.scores.items()})
 
 
@@ -177,7 +167,7 @@ class _Found:
         return bool(self.doubts) or any(isinstance(value, Value) for value in self.values.values())
 
 
-def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, rule: OutOfRange, *, cut: bool) -> ScoreReading:
+def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) -> ScoreReading:
     """Return the reading of the verdict that was found: its scores on the scale asked for, and why ids are missing."""
     values = {id_: value for id_ in ids if isinstance(value := found.values.get(id_), Value)}
     for id_, value in values.items():
@@ -196,13 +186,10 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, rule: OutOfRange
         missing = {id_: str(found.values.get(id_) or "not in the reply") for id_ in ids if id_ not in values}
     off = why_off_scale(values, scale)
     if off is not None:
-        adjusted = adjusted_scores(values, scale, rule, complete=not missing)
         is_low = not missing and all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in scores.values())
-        if not adjusted:
-            return _doubtful(ids, off, told, scores if is_low else {}, cut=cut)
-        scores = adjusted
+        return _doubtful(ids, off, told, scores if is_low else {}, cut=cut)
     if found.surplus:
-        return _doubtful(ids, WORDS_AROUND, told, {} if missing or off is not None else scores, cut=cut)
+        return _doubtful(ids, WORDS_AROUND, told, {} if missing else scores, cut=cut)
     return ScoreReading(
         scores,
         missing,
@@ -210,7 +197,6 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, rule: OutOfRange
         told,
         "; ".join(dict.fromkeys(missing.values())) or None,
         truncated=cut and bool(missing),
-        adjusted=None if off is None else rule,
     )
 
 

@@ -99,22 +99,23 @@ def tags_and_rule(value: object, where: str) -> tuple[tuple[str, ...], Mapping[s
     if value is None:
         return (), None
     if isinstance(value, Mapping):
-        verifier = value.get("verifier")
-        if verifier is not None and verifier not in _VERIFIERS:
-            raise ConfigError(f"{where}: tags.verifier {verifier!r} is unknown; known: {', '.join(_VERIFIERS)}")
-        rule = _rule(value, where) if verifier == "rule" else None
-        taken = ("function", "parameters") if verifier is not None else ()
-        kept = {key: item for key, item in value.items() if item is not None and key not in taken}
-        return tuple(_tag(f"{key}:{item}", item, where) for key, item in kept.items()), rule
-    if not isinstance(value, list | tuple):
+        stated = {str(key): item for key, item in value.items() if item is not None}
+        parts = {} if "verifier" not in stated else {"function": 0, "parameters": 0}
+        tags = tuple(f"{key}:{item}" for key, item in stated.items() if key not in parts)
+        listed: list[object] = [item for key, item in stated.items() if key not in parts]
+    elif isinstance(value, list | tuple):
+        tags, listed = tuple(map(str, value)), [one if isinstance(one, str) else [one] for one in value]
+        stated = dict(tag.split(":", 1) for tag in tags if ":" in tag)
+    else:
         raise ConfigError(f"{where}: tags must be a list or an object, not {type(value).__name__}")
-    tags = tuple(_tag(tag, tag, where) for tag in value)
-    for tag in tags:
-        key, _, verifier = tag.partition(":")
-        if key == "verifier" and verifier not in _VERIFIERS:
-            raise ConfigError(f"{where}: the tag {tag!r} is unknown; known verifiers: {', '.join(_VERIFIERS)}")
-    rule = _rule(dict(tag.split(":", 1) for tag in tags if ":" in tag), where) if "verifier:rule" in tags else None
-    return tags, rule
+    for item in listed:
+        if isinstance(item, Mapping | list | tuple) or not str(item).strip():
+            raise ConfigError(f"{where}: tags are words or key:value texts, not {item!r}")
+    verifier = stated.get("verifier")
+    if verifier not in (None, *_VERIFIERS):
+        raise ConfigError(f"{where}: the tag verifier:{verifier} is unknown; known: {', '.join(_VERIFIERS)}")
+    is_rule = verifier == "rule" and (isinstance(value, Mapping) or "function" in stated)
+    return tags, _rule(stated, where) if is_rule else None
 
 
 def check_rubric(rubric: Rubric) -> None:
@@ -213,12 +214,6 @@ def _rule(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(parameters, Mapping):
         raise ConfigError(f"{where}: the rule's parameters must be an object, not {type(parameters).__name__}")
     return {"function": function, "parameters": {key: item for key, item in parameters.items() if item is not None}}
-
-
-def _tag(tag: object, value: object, where: str) -> str:
-    if not isinstance(tag, str) or not tag.strip() or isinstance(value, Mapping | list | tuple):
-        raise ConfigError(f"{where}: tags are words or key:value texts, not {value!r}")
-    return tag
 
 
 def _name(value: object, where: str) -> str:

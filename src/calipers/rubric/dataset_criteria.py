@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias
 
@@ -22,14 +22,14 @@ _CRITERION: Final = (
 
 def normalise_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
     """Return a data set's list of criteria in a form that ``as_rubric`` accepts; InputError names the criterion."""
-    listed = [with_usual_fields(item) for item in listed]
+    listed = [_with_usual_fields(item) for item in listed]
     stated = [isinstance(item, Mapping) and any(item.get(key) is not None for key in _POINTS) for item in listed]
     if any(stated) and not all(stated):
         raise InputError(
             f"criterion {stated.index(False) + 1}: it has no points, but others have some: "
             "give each criterion points, or none of them"
         )
-    if any(_is_rar(item) for item in listed):
+    if any(isinstance(one, Mapping) and "description" in one and {"weight", "title"} & one.keys() for one in listed):
         return [rar_criterion(item, place, pitfalls) for place, item in enumerate(listed, start=1)]
     return [_known_fields(item, place) for place, item in enumerate(listed, start=1)]
 
@@ -39,18 +39,10 @@ def _known_fields(criterion: Any, place: int, known: Collection[str] = _CRITERIO
     if not isinstance(criterion, Mapping):
         return criterion
     for key in criterion:
-        near = None if key in known else nearest_field(str(key), known)
-        if near is not None and near not in criterion:
-            raise InputError(f"criterion {place}: unknown field {key!r}; did you mean {near!r}?")
+        near = [] if key in known else get_close_matches(str(key).strip().casefold(), known, n=1, cutoff=0.8)
+        if near and near[0] not in criterion:
+            raise InputError(f"criterion {place}: unknown field {key!r}; did you mean {near[0]!r}?")
     return {key: item for key, item in criterion.items() if key in known}
-
-
-def _is_rar(criterion: Any) -> bool:
-    return (
-        isinstance(criterion, Mapping)
-        and "description" in criterion
-        and ("weight" in criterion or "title" in criterion)
-    )
 
 
 def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
@@ -75,42 +67,23 @@ def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
             "pitfalls='positive'"
         )
     title = value.get("title")
-    tags = [f"label:{label}"] * known + [f"title:{title}"] * bool(title)
-    text = rest.strip() if known else value["description"]
-    own, rule = tags_and_rule(fields.get("tags"), where)
-    more = {key: fields[key] for key in ("id", "veto", "levels") if fields.get(key) is not None}
-    stated = fields.get("rule") or rule
-    ruled = {} if stated is None else {"rule": stated}
-    return as_criterion({"text": text, "points": points, "tags": [*tags, *own], **more, **ruled}, place)
+    tags, rule = tags_and_rule(fields.get("tags"), where)
+    labels = [f"label:{label}"] * known + [f"title:{title}"] * bool(title)
+    read = {"text": rest.strip() if known else value["description"], "points": points, "tags": [*labels, *tags]}
+    more = {key: fields[key] for key in ("id", "veto", "levels", "rule") if fields.get(key) is not None}
+    return as_criterion({"rule": rule, **read, **more}, place)
 
 
-ALIASES: Final[Mapping[str, str]] = {"criterion_text": "text"}
-"""Other names of a criterion's fields: that of HealthBench Professional."""
-
-
-def with_usual_fields(criterion: Any) -> Any:
-    """Return a data set's criterion with the field names of a rubric file; an ``axis`` (ResearchRubrics) is a tag."""
+def _with_usual_fields(criterion: Any) -> Any:
+    """Return a criterion with the field names of a rubric file. HealthBench Professional calls its text
+    ``criterion_text``; an ``axis`` (ResearchRubrics) is a tag.
+    """
     if not isinstance(criterion, Mapping):
         return criterion
-    found = {ALIASES.get(str(key), key): item for key, item in criterion.items() if key != "axis"}
+    found = {"text" if key == "criterion_text" else key: item for key, item in criterion.items() if key != "axis"}
     if "axis" in criterion and "tags" not in criterion:
         found["tags"] = [f"axis:{criterion['axis']}"]
     return found
-
-
-def nearest_field(key: str, known: Collection[str]) -> str | None:
-    """Return the field of a criterion that an unknown ``key`` probably means; None if there is none."""
-    folded = key.strip().casefold()
-    if folded in known:
-        return folded
-    swapped = next((one for one in _neighbours_swapped(folded) if one in known), None)
-    return swapped or next(iter(get_close_matches(folded, known, n=1, cutoff=0.8)), None)
-
-
-def _neighbours_swapped(word: str) -> Iterator[str]:
-    """Yield a word with two neighbouring letters swapped, at every position of a word of usual length."""
-    for at in range(min(len(word), 40) - 1):
-        yield f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}"
 
 
 def row_prompt(row: Mapping[str, Any]) -> Any:

@@ -10,9 +10,9 @@ unless its source does.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.rubric.grading import Grading, Normaliser, OnMissing
@@ -25,23 +25,17 @@ Verdicts: TypeAlias = Mapping[str, Met]
 def healthbench(rubric: Rubric, verdicts: Verdicts) -> float | None:
     """Return HealthBench's score: a rubric's points met divided by all positive points.
 
-    It is at most 1, and below 0 if penalties prevail. Source: openai/simple-evals, ``calculate_score``. For a rubric of
-    penalties only, the score is 1 + points met / sum of absolute points, which is in [0, 1].
+    It is at most 1, and below 0 if penalties prevail. Sources: openai/simple-evals, ``calculate_score``; RuscaRL (arXiv
+    2508.16949), equation 4. For a rubric of penalties only, the score is 1 + points met / sum of absolute points, which
+    is in [0, 1].
     """
-    shares = _shares_met(rubric, verdicts)
-    if shares is None:
+    shares = _shares_as_desired(rubric, verdicts)
+    if None in shares.values():
         return None
-    earned = math.fsum(
-        criterion.points * share for criterion, share in zip(criteria_with_points(rubric), shares, strict=True)
-    )
+    earned = math.fsum(points * float(verdicts[name] or 0) for name, points in _points(rubric).items())
     if rubric.all_negative == "from_one":
-        return 1 + earned / math.fsum(abs(criterion.points) for criterion in rubric.criteria)
+        return 1 + earned / math.fsum(map(abs, _points(rubric).values()))
     return earned / _positive_points(rubric)
-
-
-def ruscarl_paper(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """Return the HealthBench score, as RuscaRL defines it: arXiv 2508.16949, equation 4, ``healthbench_reward_fn``."""
-    return healthbench(rubric, verdicts)
 
 
 def ruscarl_batch(rubric: Rubric, verdicts: Verdicts) -> float | None:
@@ -54,9 +48,7 @@ def ruscarl_batch(rubric: Rubric, verdicts: Verdicts) -> float | None:
 
 
 def rar_explicit(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """Return a rubric's weights met divided by all weights, in [0, 1].
-
-    Source: Rubrics as Rewards (arXiv 2507.17746), equation 1.
+    """Return a rubric's weights met divided by all weights: Rubrics as Rewards (arXiv 2507.17746), equation 1.
 
     Raises ConfigError for negative points: the formula has none (its pitfalls are phrased positively).
     """
@@ -65,28 +57,27 @@ def rar_explicit(rubric: Rubric, verdicts: Verdicts) -> float | None:
     return healthbench(rubric, verdicts)
 
 
-def rar_implicit(rating: int, *, scale: Literal["from_one", "tenths"] = "from_one") -> float:
-    """Map a judge's single rating x of a trajectory by the whole rubric to [0, 1]: (x - 1) / 9, or x / 10.
+def rar_implicit(rating: int) -> float:
+    """Map a judge's single rating x of a trajectory by the whole rubric, from 1 to 10, to (x - 1) / 9.
 
-    Ratings are whole numbers from 1 to 10. Raises ValueError for any other number.
-
-    Rubrics as Rewards (arXiv 2507.17746) only states that the rating is normalised, so the formula is a setting.
+    Rubrics as Rewards (arXiv 2507.17746) only states that the rating is normalised. Raises ValueError for any other
+    number.
     """
     if not 1 <= rating <= 10:
         raise ValueError(f"a holistic rating is from 1 to 10, not {rating}")
-    return (rating - 1) / 9 if scale == "from_one" else rating / 10
+    return (rating - 1) / 9
 
 
 def all_or_nothing(rubric: Rubric, verdicts: Verdicts) -> float | None:
     """Return 1.0 if every criterion of a rubric is as desired (positive met, negative not met), otherwise 0.0.
 
-    This is AdvancedIF's main metric (arXiv 2511.10507) and VerIF's single bit for all constraints (arXiv 2506.09942),
-    whose criteria are all positive. A single known violation gives 0.0, however many criteria are open.
+    This is AdvancedIF's main metric (arXiv 2511.10507) and VerIF's single bit for all constraints (arXiv 2506.09942).
+    A single known violation gives 0.0, however many criteria are open.
     """
-    desired = [_share_as_desired(criterion, verdicts.get(criterion.id)) for criterion in criteria_with_points(rubric)]
-    if any(share is not None and share < 1 for share in desired):
+    shares = _shares_as_desired(rubric, verdicts).values()
+    if any(share is not None and share < 1 for share in shares):
         return 0.0
-    return None if None in desired else 1.0
+    return None if None in shares else 1.0
 
 
 def fraction(rubric: Rubric, verdicts: Verdicts) -> float | None:
@@ -94,14 +85,13 @@ def fraction(rubric: Rubric, verdicts: Verdicts) -> float | None:
 
     It is the mean of verdicts, as in open-instruct's ``IFEvalVerifier``. A negative criterion counts if it is not met.
     """
-    desired = [_share_as_desired(criterion, verdicts.get(criterion.id)) for criterion in criteria_with_points(rubric)]
-    known = [share for share in desired if share is not None]
-    return math.fsum(known) / len(known) if len(known) == len(desired) else None
+    shares = _shares_as_desired(rubric, verdicts).values()
+    known = [share for share in shares if share is not None]
+    return math.fsum(known) / len(known) if len(known) == len(shares) else None
 
 
 NORMALISERS: Final[Mapping[str, Callable[[Rubric, Verdicts], float | None]]] = {
     "healthbench": healthbench,
-    "ruscarl_paper": ruscarl_paper,
     "ruscarl_batch": ruscarl_batch,
     "rar_explicit": rar_explicit,
     "all_or_nothing": all_or_nothing,
@@ -109,7 +99,6 @@ NORMALISERS: Final[Mapping[str, Callable[[Rubric, Verdicts], float | None]]] = {
 }
 """Formulas that compute a score from verdicts, by name. ``rar_implicit`` is not among them, because it maps a rating.
 """
-_UNBOUNDED: Final = ("healthbench", "ruscarl_paper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,23 +137,34 @@ def graded(
     if normaliser not in NORMALISERS:
         raise ConfigError(f"no formula over verdicts is called {normaliser!r}; known: {', '.join(NORMALISERS)}")
     formula = NORMALISERS[normaliser]
-    missing = [criterion for criterion in criteria_with_points(rubric) if verdicts.get(criterion.id) is None]
-    total = math.fsum(abs(criterion.points) for criterion in rubric.criteria)
-    covered = 1 - math.fsum(abs(criterion.points) for criterion in missing) / total
-    names = tuple(criterion.id for criterion in missing)
     value = formula(rubric, verdicts)
+    missing = [criterion for criterion in criteria_with_points(rubric) if verdicts.get(criterion.id) is None]
     if not missing:
         return _with_vetoes(rubric, verdicts, RubricScore(value))
-    reason = f"{'criteria' if len(names) > 1 else 'criterion'} without a verdict: {', '.join(names)}"
-    nothing = RubricScore(None, reason, covered, names)
+    total = math.fsum(map(abs, _points(rubric).values()))
+    covered = 1 - math.fsum(abs(criterion.points) for criterion in missing) / total
+    names = tuple(criterion.id for criterion in missing)
     if value is not None and not any(criterion.veto for criterion in missing):
         # No open criterion can change this value.
         return _with_vetoes(rubric, verdicts, RubricScore(value, None, covered, names))
+    reason = f"{'criteria' if len(names) > 1 else 'criterion'} without a verdict: {', '.join(names)}"
     if on_missing == "floor":
         return RubricScore(float(floor), reason, covered, names, filled=True)
-    if on_missing == "partial":
-        return _partial(rubric, verdicts, nothing, formula, coverage)
-    return nothing
+    nothing = RubricScore(None, reason, covered, names)
+    if on_missing != "partial":
+        return nothing
+    known = tuple(criterion for criterion in criteria_with_points(rubric) if criterion not in missing)
+    problem = None
+    if any(criterion.veto for criterion in missing):
+        problem = "a veto is open"
+    elif covered < coverage:
+        problem = f"only {covered:.0%} of the weight has a verdict, and {coverage:.0%} is required"
+    elif rubric.all_negative == "refuse" and not any(criterion.points > 0 for criterion in known):
+        problem = "no desired criterion has a verdict"
+    if problem is not None:
+        return replace(nothing, reason=f"{problem}: {reason}")
+    part = replace(rubric, criteria=known)
+    return _with_vetoes(part, verdicts, replace(nothing, value=formula(part, verdicts), filled=True))
 
 
 def criteria_for_judge(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Grading) -> tuple[Criterion, ...]:
@@ -209,63 +209,37 @@ def criteria_with_points(rubric: Rubric) -> tuple[Criterion, ...]:
 
 def lowest_score(rubric: Rubric, normaliser: Normaliser) -> float:
     """Return the lowest score that the formula can give for this rubric with all verdicts known; the highest is 1."""
-    if normaliser not in _UNBOUNDED or rubric.all_negative == "from_one":
-        least = 0.0
-    else:
-        penalties = math.fsum(criterion.points for criterion in rubric.criteria if criterion.points < 0)
-        least = penalties / _positive_points(rubric)
+    least = 0.0
+    if normaliser == "healthbench" and rubric.all_negative != "from_one":
+        least = math.fsum(min(points, 0.0) for points in _points(rubric).values()) / _positive_points(rubric)
     return min(least, rubric.veto_floor) if any(criterion.veto for criterion in rubric.criteria) else least
-
-
-def _partial(
-    rubric: Rubric,
-    verdicts: Verdicts,
-    nothing: RubricScore,
-    formula: Callable[[Rubric, Verdicts], float | None],
-    coverage: float,
-) -> RubricScore:
-    known = tuple(criterion for criterion in criteria_with_points(rubric) if verdicts.get(criterion.id) is not None)
-    problem = None
-    if any(criterion.veto and criterion not in known for criterion in rubric.criteria):
-        problem = "a veto is open"
-    elif nothing.coverage < coverage:
-        problem = f"only {nothing.coverage:.0%} of the weight has a verdict, and {coverage:.0%} is required"
-    elif rubric.all_negative == "refuse" and not any(criterion.points > 0 for criterion in known):
-        problem = "no desired criterion has a verdict"
-    if problem is not None:
-        return replace(nothing, reason=f"{problem}: {nothing.reason}")
-    part = Rubric(known, all_negative=rubric.all_negative, veto_floor=rubric.veto_floor)
-    return _with_vetoes(part, verdicts, replace(nothing, value=formula(part, verdicts), filled=True))
 
 
 def _with_vetoes(rubric: Rubric, verdicts: Verdicts, score: RubricScore) -> RubricScore:
     """Limit ``score`` to the rubric's ``veto_floor`` if a veto is violated."""
-    violated = tuple(
-        criterion.id
-        for criterion in rubric.criteria
-        if criterion.veto and (_share_as_desired(criterion, verdicts.get(criterion.id)) or 0.0) < 1
-    )
+    shares = _shares_as_desired(rubric, verdicts)
+    vetoes = [criterion.id for criterion in rubric.criteria if criterion.veto]
+    violated = tuple(name for name in vetoes if (shares.get(name) or 0.0) < 1)
     if not violated or score.value is None:
         return score
     return replace(score, value=min(score.value, rubric.veto_floor), vetoed=violated)
 
 
-def _share_as_desired(criterion: Criterion, met: Met) -> float | None:
-    """Return to what share (0-1) a criterion is as desired; None while it is open."""
-    if met is None:
-        return None
-    return float(met) if criterion.points > 0 else 1.0 - float(met)
+def _points(rubric: Rubric) -> dict[str, float]:
+    return {criterion.id: criterion.points for criterion in criteria_with_points(rubric)}
 
 
-def _shares_met(rubric: Rubric, verdicts: Verdicts) -> Sequence[float] | None:
-    """Return how far each criterion is met, in the rubric's order; None while any is open."""
-    found = [verdicts.get(criterion.id) for criterion in criteria_with_points(rubric)]
-    known = [float(met) for met in found if met is not None]
-    return known if len(known) == len(found) else None
+def _shares_as_desired(rubric: Rubric, verdicts: Verdicts) -> dict[str, float | None]:
+    """Return to what share (0-1) each criterion with points is as desired; None while it is open."""
+    found: dict[str, float | None] = {}
+    for name, points in _points(rubric).items():
+        met = verdicts.get(name)
+        found[name] = None if met is None else float(met) if points > 0 else 1.0 - float(met)
+    return found
 
 
 def _positive_points(rubric: Rubric) -> float:
-    total = math.fsum(criterion.points for criterion in rubric.criteria if criterion.points > 0)
+    total = math.fsum(max(points, 0.0) for points in _points(rubric).values())
     if total <= 0:
         raise ConfigError("no criterion has positive points: there is nothing to divide by (see all_negative)")
     return total

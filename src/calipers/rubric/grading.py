@@ -14,7 +14,7 @@ from calipers.types.encoding import finite_number
 
 Mode: TypeAlias = Literal["all", "per_criterion", "chunks", "relative", "holistic"]
 Normaliser: TypeAlias = Literal[
-    "healthbench", "ruscarl_paper", "ruscarl_batch", "rar_explicit", "rar_implicit", "all_or_nothing", "fraction"
+    "healthbench", "ruscarl_batch", "rar_explicit", "rar_implicit", "all_or_nothing", "fraction"
 ]
 OnMissing: TypeAlias = Literal["abstain", "partial", "floor", "raise"]
 
@@ -25,15 +25,15 @@ class Grading:
 
     ``mode`` is how a judge is asked: about all criteria of a trajectory in one question, about each in its own, or
     about ``chunk`` criteria at a time. In "relative", one question shows all trajectories of a group with one
-    criterion; in "holistic", the judge gives one rating for the whole rubric. ``normaliser`` names the formula of the
-    score; None is ``healthbench``, or ``rar_implicit`` if ``mode`` is holistic. ``on_missing`` is the policy for a
-    trajectory with open criteria: no score; the score of the criteria with a verdict, if these have at least
-    ``coverage`` (0-1) of the weight; the constant ``floor``; or an error. ``show_points`` shows the judge the points of
-    each criterion. ``reasons`` asks for a few words with each verdict, and ``evidence`` for quotes, which must occur in
-    the transcript. ``rating_map`` maps a holistic rating x to [0, 1]: (x - 1) / 9 or x / 10. ``reward`` "stretched"
-    maps the range of scores that a rubric can give linearly to ``reward_range``; "score" returns scores unchanged,
-    without bounds. ``grader_prompt`` is a user's own template of the question about one criterion, HealthBench's for
-    example, with places <<conversation>> and <<rubric_item>>; it replaces the built-in question.
+    criterion; in "holistic", the judge gives one rating for the whole rubric. ``normaliser`` names the formula of
+    the score; None is ``healthbench``, or ``rar_implicit`` if ``mode`` is holistic. ``on_missing`` is the policy
+    for a trajectory with open criteria: no score; the score of the criteria with a verdict, if these have at least
+    ``coverage`` (0-1) of the weight; the constant ``floor``; or an error. ``show_points`` shows the judge the
+    points of each criterion. ``reasons`` asks for a few words with each verdict, and ``evidence`` for quotes, which
+    must occur in the transcript. ``reward`` "stretched" maps the range of scores that a rubric can give linearly to
+    ``reward_range``; "score" returns scores unchanged, without bounds. ``grader_prompt`` is a user's own template
+    of the question about one criterion, HealthBench's for example, with places <<conversation>> and
+    <<rubric_item>>; it replaces the built-in question.
     """
 
     mode: Mode = "all"
@@ -45,7 +45,6 @@ class Grading:
     show_points: bool = False
     reasons: bool = True
     evidence: bool = False
-    rating_map: Literal["from_one", "tenths"] = "from_one"
     reward: Literal["stretched", "score"] = "stretched"
     grader_prompt: str | None = None
 
@@ -54,7 +53,6 @@ class Grading:
         _check_choice("mode", self.mode, get_args(Mode))
         _check_choice("normaliser", self.formula, get_args(Normaliser))
         _check_choice("on_missing", self.on_missing, get_args(OnMissing))
-        _check_choice("rating_map", self.rating_map, ("from_one", "tenths"))
         _check_choice("reward", self.reward, ("stretched", "score"))
         if (self.formula == "rar_implicit") != (self.mode == "holistic"):
             raise ConfigError(

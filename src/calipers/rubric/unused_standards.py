@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
@@ -40,12 +40,14 @@ def unused_standards(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
     ``checklist`` means that the judge decides criteria one by one and that their rules run. This is fast for a group
     without extra keys.
     """
-    notes = [] if checklist else _rules_not_run(group)
+    notes = []
+    rubrics = (group.rubric, *(trajectory.rubric for trajectory in group.trajectories))
+    if not checklist and any(isinstance(one, Rubric) and any(each.rule for each in one.criteria) for one in rubrics):
+        notes.append("not run: the rules of the rubric's criteria, which only protocol=checklist runs")
     for trajectory in group.trajectories:
-        if trajectory.extra:
-            keys = [key for key in trajectory.extra if key in _OF_TRAJECTORY]
-            notes += [f"not used: {key!r} of a trajectory; it is graded by its 'rubric' with criteria" for key in keys]
-            notes += _misspelt(trajectory.extra, _KEYS_OF_TRAJECTORY, " of a trajectory")
+        keys = [key for key in trajectory.extra if key in _OF_TRAJECTORY]
+        notes += [f"not used: {key!r} of a trajectory; it is graded by its 'rubric' with criteria" for key in keys]
+        notes += _misspelt(trajectory.extra, _KEYS_OF_TRAJECTORY, " of a trajectory")
     if group.extra:
         if _DERIVED_ID.fullmatch(group.group_id):
             notes += _misspelt(group.extra, ("group_id",), "")
@@ -81,36 +83,29 @@ def unread_standards(
 
 def _misspelt(extra: Mapping[str, Any], known: Sequence[str], where: str) -> list[str]:
     """Return a sentence for each unknown key that is one of ``known`` misspelt; a plural is a word of its own."""
-    near = {key: get_close_matches(str(key).lower()[:_MOST], known, n=1, cutoff=0.85) for key in list(extra)[:_MOST]}
+    keys = list(extra)[:_MOST]
+    near = [(key, get_close_matches(str(key).lower()[:_MOST], known, n=1, cutoff=0.85)) for key in keys]
     return [
         f"not used: the unknown key {key!r}{where}; did you mean {meant[0]!r}?"
-        for key, meant in near.items()
+        for key, meant in near
         if meant and key != f"{meant[0]}s"
     ]
 
 
-def _rules_not_run(group: TrajectoryGroup) -> list[str]:
-    rubrics = (group.rubric, *(trajectory.rubric for trajectory in group.trajectories))
-    if any(isinstance(rubric, Rubric) and any(criterion.rule for criterion in rubric.criteria) for rubric in rubrics):
-        return ["not run: the rules of the rubric's criteria, which only protocol=checklist runs"]
-    return []
-
-
 def unread_keys(row: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each unread key of a row, or of an object in it, that by its name holds a rubric or
+    """Return a sentence for each unread key of a row, or of an object in it, whose name says that it holds a rubric or
     rules.
     """
-    return [f"not used: {place!r}; {_INSTEAD}" for place in dict.fromkeys(_unread(row))]
-
-
-def _unread(row: Mapping[str, Any]) -> Iterator[str]:
     read = READ_KEYS | {"rubric", "constraints"}
+    places: dict[str, None] = {}
     for key, value in list(row.items())[:_MOST]:
         if _holds_standards(key, value, read):
-            yield str(key)
+            places[str(key)] = None
         elif isinstance(value, Mapping):
             known = read if key in _OBJECTS else ()
-            yield from (f"{key}.{name}" for name in list(value)[:_MOST] if _holds_standards(name, value[name], known))
+            inner = (name for name in list(value)[:_MOST] if _holds_standards(name, value[name], known))
+            places |= dict.fromkeys(f"{key}.{name}" for name in inner)
+    return [f"not used: {place!r}; {_INSTEAD}" for place in places]
 
 
 def _holds_standards(key: object, value: Any, read: Collection[str]) -> bool:

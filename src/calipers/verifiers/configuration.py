@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final
 
 from calipers import registry
 from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
 
 _DEEPEST: Final = 20
-_WORDS: Final[Mapping[object, str]] = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+_TYPES: Final[Mapping[str, tuple[Any, str]]] = {
+    "str": (str, "text"),
+    "int": (int, "a whole number"),
+    "float": ((int, float), "a number"),
+    "bool": (bool, "true or false"),
+    "None": (type(None), ""),
+}
+"""Annotations of a verifier's arguments, as text, with the types that they allow and how a message names these."""
 
 
 def verifier_from(spec: object, *, depth: int = 0) -> Verifier:
@@ -76,19 +82,17 @@ def _built(name: str, make: Callable[..., Verifier], arguments: dict[str, Any]) 
 
 
 def _cases(cases: Any) -> tuple[Any, ...]:
-    """Return the test cases of ``code_tests`` in a rules file.
-
-    Each case has ``function``, ``arguments`` and ``expected``, or ``stdin`` and ``stdout``. A text is read as assert
-    lines.
+    """Return the test cases of ``code_tests`` in a rules file: objects with ``function``, ``arguments`` and
+    ``expected``, or ``stdin`` and ``stdout``; or assert lines as one text.
     """
-    from calipers.verifiers.code import Call, Run, cases_from_asserts  # noqa: PLC0415 - where it is used
+    from calipers.verifiers.code import Call, Run, cases_from_asserts  # noqa: PLC0415 - it loads the sandbox
 
     if isinstance(cases, str):
         return cases_from_asserts(cases)
     if not isinstance(cases, list | tuple) or not cases:
         raise ConfigError("code_tests: cases must be a list of objects, or assert lines as text")
     read: list[Any] = []
-    for number, case in enumerate(cases, 1):
+    for place, case in enumerate(cases):
         match case:
             case {"function": str(function), "arguments": list(arguments) | tuple(arguments), "expected": expected}:
                 read.append(Call(function, tuple(arguments), expected))
@@ -96,42 +100,22 @@ def _cases(cases: Any) -> tuple[Any, ...]:
                 read.append(Run(stdin, stdout))
             case _:
                 raise ConfigError(
-                    f"code_tests: cases[{number - 1}]: write function, arguments (a list) and expected; or stdin and "
-                    "stdout"
+                    f"code_tests: cases[{place}]: write function, arguments and expected; or stdin and stdout"
                 )
     return tuple(read)
 
 
 def _require_types(name: str, make: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a value in ``arguments`` that fits no type in the signature of the verifier ``make``.
+    """Raise ConfigError for a value that its plain type in the signature of ``make`` does not allow.
 
-    Only text, numbers, booleans and fixed words are checked. A verifier checks its other arguments itself.
+    Text, numbers and booleans are checked. A verifier checks its other arguments itself.
     """
-    stated = get_type_hints(make)
     for argument, value in arguments.items():
-        allowed = _plain(stated.get(argument))
-        if allowed is not None and not any(_is(value, one) for one in allowed):
-            words = [_WORDS.get(one, repr(one)) for one in allowed if one is not type(None)]
-            raise ConfigError(f"{name}: {argument} must be {' or '.join(words)}, not {value!r:.60}")
-
-
-def _plain(stated: Any) -> tuple[Any, ...] | None:
-    """Return the plain types and the fixed words that an annotation allows, or None if it allows any other type."""
-    parts = get_args(stated) if get_origin(stated) in (types.UnionType, Union) else (stated,)
-    allowed: list[Any] = []
-    for part in parts:
-        if get_origin(part) is Literal:
-            allowed += get_args(part)
-        elif part in _WORDS or part is type(None):
-            allowed.append(part)
-        else:
-            return None
-    return tuple(allowed)
-
-
-def _is(value: Any, allowed: Any) -> bool:
-    if not isinstance(allowed, type):
-        return type(value) is type(allowed) and bool(value == allowed)
-    if isinstance(value, bool):
-        return allowed is bool
-    return isinstance(value, (int, float) if allowed is float else allowed)
+        stated = str(inspect.signature(make).parameters[argument].annotation).split(" | ")
+        allowed = [_TYPES[one] for one in stated if one in _TYPES]
+        if len(allowed) < len(stated) or (value is None and "None" in stated):
+            continue
+        # True is no number
+        if not any(isinstance(value, kind) and (kind is bool) == isinstance(value, bool) for kind, _ in allowed):
+            words = " or ".join(word for _, word in allowed if word)
+            raise ConfigError(f"{name}: {argument} must be {words}, not {value!r:.60}")

@@ -11,10 +11,10 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.interfaces import Verifier
@@ -51,7 +51,6 @@ def read_constraints(
     *,
     instruction: str = "",
     rules: RulesAs = "code",
-    truthy: bool = True,
     sandbox: Sandbox | None = None,
 ) -> Constraints:
     """Read the constraints to verify in a VerInstruct, VerIF or IFEval row.
@@ -59,9 +58,9 @@ def read_constraints(
     Rows of VerInstruct and VerIF have ``checkers`` ("[llm] Name: text" or "[rule] Name: text") and ``functions``. A
     checker with another tag or without a tag is ``skipped``, as in VerIF. Rows of IFEval have ``instruction_id_list``
     and ``kwargs``, which become rules only. ``ground_truth`` is the object or its JSON text, as in verl's
-    ``reward_model.ground_truth``. With ``truthy`` the truth value of a rule's result counts, as in VerIF; otherwise
-    only True and False do. Raises InputError naming the field, for example if the lists have different lengths or a
-    rule has no function.
+    ``reward_model.ground_truth``. The truth value of a rule's result counts, as in VerIF.
+
+    Raises InputError naming the field, for example if the lists have different lengths or a rule has no function.
     """
     row = _object(ground_truth)
     if "instruction_id_list" in row:
@@ -82,7 +81,7 @@ def read_constraints(
             soft.append(wording)
         elif rules == "code":
             try:
-                rule = RuleFunction(source, instruction=instruction, name=wording, truthy=truthy, sandbox=sandbox)
+                rule = RuleFunction(source, instruction=instruction, name=wording, truthy=True, sandbox=sandbox)
             except InputError as error:
                 raise InputError(f"functions[{place}]: {error}") from None
             checked.append(rule)
@@ -215,28 +214,30 @@ def _read(given: Any, asked: str, rules: RulesAs) -> Constraints:
 
 
 def read_rules(path: str | os.PathLike[str]) -> RuleFile:
-    """Read the verifier's rules in a ``.toml`` or ``.json`` file. Raises InputError naming the file and the field."""
+    """Read a rules file, in TOML. Raises InputError naming the file and the field."""
     file = Path(path)
-    value = _parsed(file)
-    known = [one.name for one in fields(RuleFile) if one.name != "settings"] + [*_SETTINGS]
+    known = [*_READ, "constraints", *_SETTINGS]
     try:
+        value = tomllib.loads(file.read_text(encoding="utf-8-sig"))
         for name in value:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
                 raise ConfigError(f"unknown field {name!r}; {hint}")
-        own = value.get("constraints", "code")
-        if own not in ("code", "judge", "ignore"):
-            raise ConfigError(f"constraints={own!r}: it must be code, judge or ignore")
-        return RuleFile(
-            _each(value.get("rules"), "rules", verifier_from),
-            _each(value.get("gates"), "gates", verifier_from),
-            _each(value.get("soft"), "soft", _text),
-            own,
-            {name: value[name] for name in _SETTINGS if name in value},
-        )
+        how = value.get("constraints", "code")
+        if how not in get_args(RulesAs):
+            raise ConfigError(f"constraints={how!r}: it must be code, judge or ignore")
+        lists = {name: _each(value.get(name), name, read) for name, read in _READ.items()}
+        return RuleFile(**lists, constraints=how, settings={name: value[name] for name in _SETTINGS if name in value})
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or error}"
+    except UnicodeDecodeError:
+        problem = "is not UTF-8 text; save the file as UTF-8"
+    except tomllib.TOMLDecodeError as error:
+        problem = f"is not TOML: {error}"
     except CalipersError as error:
-        raise InputError(str(error), source=str(file)) from None
+        problem = str(error)
+    raise InputError(problem, source=str(file))
 
 
 def _each(values: Any, name: str, read: Callable[[Any], _T]) -> tuple[_T, ...]:
@@ -266,19 +267,5 @@ def _instruction_of(group: TrajectoryGroup) -> str:
     return asked[-1] if asked and isinstance(asked[-1], str) else ""
 
 
-def _parsed(file: Path) -> Mapping[str, Any]:
-    if file.suffix not in (".toml", ".json"):
-        raise ConfigError(f"{file}: a rules file must be named .toml or .json")
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=str(file)) from None
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text; save the file as UTF-8", source=str(file)) from None
-    try:
-        value = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not {file.suffix[1:].upper()}: {error}", source=str(file)) from None
-    if not isinstance(value, Mapping):
-        raise InputError("must be an object with rules, gates, soft or combine", source=str(file))
-    return value
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {"rules": verifier_from, "gates": verifier_from, "soft": _text}
+"""The fields of a rules file that are lists, with what reads each value."""

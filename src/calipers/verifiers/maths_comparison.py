@@ -33,13 +33,11 @@ _SPACE: Final = re.compile(r"\\[!,;: ]|~|\\(?:q?quad|left|right|displaystyle)(?!
 _THOUSANDS: Final = re.compile(r"(?<=\d)(?:\\[,!; ]|\{,\}|,\\!)\s*(?=(?:\\!\s*)?\d{3}(?!\d))")
 _DEGREES: Final = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree(?![a-z])|°")
 _ENVIRONMENT: Final = re.compile(r"\\(?:begin|end|operatorname|mathrm)\s*\{[^{}]*\}")
-_ROW_GAP: Final = re.compile(r"(?<=\\\\)\s*\[[^\]]*(?:pt|em|ex)\]")
 _ROOT: Final = re.compile(r"\\sqrt\s*(\d+)")
 _POWER: Final = re.compile(r"(?<=\d)()e([-+]?\d+)(?![\w.])")
 _LETTERS: Final = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _PERCENT: Final = re.compile(r"\\?%|\s*(?:\\text\s*\{\s*)?\bpercent\b(?:\s*\})?")
 _OPTION: Final = re.compile(r"\(?([A-Z])\)?")
-_RATIO: Final = re.compile(r"\d+(?::\d+)+")
 _UNREAD: Final = re.compile(
     r"\?|:|\}\d\d|\\[dt]?frac\s*\d{3}|\\(?:mathbb|emptyset|varnothing|ldots|dots|cdots)(?![a-zA-Z])"
 )
@@ -75,8 +73,6 @@ def _compare_formulas(expected: str, given: str) -> bool | None:
     (gold, gold_words), (answer, words) = _without_words(expected), _without_words(given)
     if gold_words and words and gold_words != words:
         raise _UnclearError("the words or units differ")
-    if _RATIO.fullmatch(_plain(gold)) and _RATIO.fullmatch(_plain(answer)):
-        return None if _reduced(_plain(gold)) == _reduced(_plain(answer)) else False
     for formula, stated in ((gold, expected), (answer, given)):
         if not re.search(r"[\d\\]|^[a-z]$|[-+*/^=!]", formula) or _UNREAD.search(formula):
             raise _UnclearError(f"{stated!r:.80} is not a formula that can be compared")
@@ -98,11 +94,6 @@ def _plain(text: str) -> str:
     return _SPACE.sub("", _WORDS.sub(r"\1\2", _THOUSANDS.sub("", text))).strip("{}.$")
 
 
-def _reduced(ratio: str) -> list[int]:
-    numbers = [int(part) for part in ratio.split(":")]
-    return [number // (math.gcd(*numbers) or 1) for number in numbers]
-
-
 def _without_words(text: str) -> tuple[str, list[str]]:
     """Return a formula without its units, currency, percent sign, number base and other words, and these words."""
     found = ["%"] if _PERCENT.search(text) else []
@@ -110,7 +101,7 @@ def _without_words(text: str) -> tuple[str, list[str]]:
     text = _PERCENT.sub("", _JOINED.sub(", ", _THOUSANDS.sub("", text)))
     found += ["$"] if r"\$" in text else []
     text = _POWER.sub(r"\1\\cdot 10^{\2}", text.replace(r"\$", ""))
-    text = _ROOT.sub(r"\\sqrt{\1}", _ROW_GAP.sub("", text)).strip().rstrip(".").strip()
+    text = _ROOT.sub(r"\\sqrt{\1}", text).strip().rstrip(".").strip()
 
     def keep(match: re.Match[str]) -> str:
         word = "".join(part or "" for part in match.groups())

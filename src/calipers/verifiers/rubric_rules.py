@@ -8,25 +8,19 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Verifier
 from calipers.rubric import Grading
-from calipers.types import Criterion, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Verdict
+from calipers.types import Criterion, RenderedGroup, Rubric, TrajectoryGroup, Verdict
 from calipers.verifiers.configuration import verifier_from
 
 _LEAST: Final = ("min", "min_words", "min_count", "at_least")
 _MOST: Final = ("max", "max_words", "max_count", "at_most")
-_NO_VERDICT = "the rule has no verdict"
-
-_Decided: TypeAlias = Mapping[int, tuple[Verifier, list[tuple[int, str]]]]
-"""Each verifier with the candidates (by position) and criteria (by id) that it decides. The keys are the verifiers'
-``id()``, because not every verifier is hashable.
-"""
 
 
 def criterion_verifier(criterion: Criterion) -> Verifier | None:
@@ -51,24 +45,39 @@ def require_rules(rubric: Rubric) -> None:
 
 
 async def with_rule_verdicts(group: TrajectoryGroup, view: RenderedGroup, grading: Grading | None) -> RenderedGroup:
-    """Return ``view`` with the verdicts of the rubric's rules, run as verifiers.
-
-    Identical trajectories are checked once.
+    """Return ``view`` with the verdicts of the rubric's rules, run as verifiers, once for identical trajectories.
 
     A rule that raises, exceeds a limit or finds no answer gives a Verdict of None with a reason. A holistic rating
     covers the whole rubric, so no rule is run for it.
     """
     if grading is None or grading.mode == "holistic":
         return view
-    decided: dict[int, tuple[Verifier, list[tuple[int, str]]]] = {}
+    asked: dict[int, list[tuple[int, str]]] = {}
+    verifiers: dict[int, Verifier] = {}  # by id(), because not every verifier is hashable
     for item, rubric in enumerate(view.rubrics):
         for criterion in rubric.criteria if rubric is not None else ():
             if (verifier := criterion_verifier(criterion)) is not None:
-                decided.setdefault(id(verifier), (verifier, []))[1].append((item, criterion.id))
-    if not decided:
+                verifiers[id(verifier)] = verifier
+                asked.setdefault(id(verifier), []).append((item, criterion.id))
+    if not asked:
         return view
     shown = [group.trajectories[candidate.members[0]] for candidate in view.candidates]
-    return replace(view, rule_verdicts=await asyncio.to_thread(_checked, group, shown, decided))
+
+    def check() -> tuple[Mapping[str, Verdict], ...]:
+        from calipers.verifiers.rules import check_group  # noqa: PLC0415 - it loads the sandbox
+
+        found: list[dict[str, Verdict]] = [{} for _ in shown]
+        for key, criteria in asked.items():
+            items = tuple(dict.fromkeys(item for item, _ in criteria))
+            about = replace(group, trajectories=tuple(shown[item] for item in items))
+            checked = dict(zip(items, check_group(about, rules=[verifiers[key]]), strict=True))
+            for item, criterion in criteria:
+                verdict = checked[item].rules[0]
+                reason = verdict.reason or ("" if verdict.met is not None else "the rule has no verdict")
+                found[item][criterion] = Verdict(verdict.met, reason, item, criterion)
+        return tuple(found)
+
+    return replace(view, rule_verdicts=await asyncio.to_thread(check))
 
 
 @lru_cache(maxsize=1024)
@@ -96,20 +105,3 @@ def _range(parameters: Mapping[str, Any]) -> dict[str, Any]:
             raise ConfigError(f"word_count_range: {key!r} is unknown or repeats a bound; write min and max")
         bounds[name] = int(text) if text.isdecimal() else given
     return bounds
-
-
-def _checked(
-    group: TrajectoryGroup, shown: Sequence[Trajectory], decided: _Decided
-) -> tuple[Mapping[str, Verdict], ...]:
-    from calipers.verifiers.group_checks import check_group  # noqa: PLC0415 - it loads the sandbox
-
-    found: list[dict[str, Verdict]] = [{} for _ in shown]
-    for verifier, asked in decided.values():
-        items = tuple(dict.fromkeys(item for item, _ in asked))
-        about = replace(group, trajectories=tuple(shown[item] for item in items))
-        verdicts = {item: one.rules[0] for item, one in zip(items, check_group(about, rules=[verifier]), strict=True)}
-        for item, criterion in asked:
-            verdict = verdicts[item]
-            reason = verdict.reason or ("" if verdict.met is not None else _NO_VERDICT)
-            found[item][criterion] = Verdict(verdict.met, reason, item, criterion)
-    return tuple(found)

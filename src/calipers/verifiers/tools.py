@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from calipers.errors import ConfigError
 from calipers.types import Trajectory, Verdict
@@ -36,41 +36,26 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """Met if the last result of the tool ``name`` contains the text ``contains``, or with ``any`` one of its results
-    does.
+    """Met if the last result of the tool ``name`` contains the text ``contains``.
 
-    Not met if the tool was never called. None if the tool was called and its result is not in the trajectory.
+    Not met if the tool was never called. None if its result is not in the trajectory.
     """
 
     name: str
     contains: str
-    which: Literal["last", "any"] = "last"
-    ignore_case: bool = False
-
-    def __post_init__(self) -> None:
-        if self.which not in ("last", "any"):
-            raise ConfigError(f"which={self.which!r}: it must be last or any")
 
     def __call__(self, trajectory: Trajectory) -> Verdict:
         calls = [call for call in _calls(trajectory) if call.name == self.name]
         if not calls:
             return Verdict(False, f"{self.name} was never called")
-        asked = calls[-1:] if self.which == "last" else calls
-        results = [call.result for call in asked]
-        if any(self._is_in(result) for result in results if result is not None):
-            return Verdict(True)
-        if None in results:
+        result = calls[-1].result
+        if result is None:
             return Verdict(None, f"the result of {self.name} is not in the trajectory")
-        return Verdict(False, f"{self.contains!r} is not in the result of {self.name}")
-
-    def _is_in(self, result: str) -> bool:
-        if self.ignore_case:
-            return self.contains.casefold() in result.casefold()
-        return self.contains in result
+        met = self.contains in result
+        return Verdict(met, "" if met else f"{self.contains!r} is not in the result of {self.name}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(NamedTuple):
     name: str
     arguments: Mapping[str, Any] | None
     result: str | None
@@ -107,6 +92,4 @@ def _arguments(given: object) -> Mapping[str, Any] | None:
 
 
 def _includes(given: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> bool:
-    if not wanted:
-        return True
-    return given is not None and all(name in given and given[name] == value for name, value in wanted.items())
+    return not wanted or (given is not None and all(name in given and given[name] == wanted[name] for name in wanted))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.verifiers.sandbox import ALLOWED, Job, Limits, Sandbox, shared_sandbox
+from calipers.verifiers.sandbox import ALLOWED, Job, Limits, Sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
 LONG = Job("def f(text): return len(text.split()) > 2", "f", (("a b c",),))
@@ -60,16 +60,6 @@ def test_arguments_that_are_no_plain_data_are_the_callers_mistake(sandbox: Sandb
     assert sandbox.run([LONG])[0].values == (True,)
 
 
-@pytest.mark.parametrize(("parameters", "answer"), [
-    ("response", "b"), ("instruction, response", "a/b"), ("*all", "a/b"),
-    ("instruction, response, language='en'", "a/b"), ("", ""),
-])  # fmt: skip
-def test_a_function_gets_the_arguments_it_takes(sandbox: Sandbox, parameters: str, answer: str | None) -> None:
-    names = [name.strip() for name in parameters.split(",") if "=" not in name]
-    body = "'/'.join(all)" if "*" in parameters else "'/'.join([" + ", ".join(names) + "])"
-    assert values(sandbox, f"def f({parameters}): return {body}", ("a", "b"), fit=True) == (answer,)
-
-
 def test_a_program_reads_and_prints(sandbox: Sandbox) -> None:
     source = "import sys\nname = input()\nprint('hello', name)\nprint(sys.stdin.read().count('x'))\nsys.exit()"
     (outcome,) = sandbox.run([Job(source, stdin="you\nxx\nx")])
@@ -104,11 +94,6 @@ def f():
     assert values(sandbox, source, ())[0][:5] == [2, 3, True, 1, "bb"]
 
 
-def test_a_syntax_error_inside_is_the_codes_own_affair(sandbox: Sandbox) -> None:
-    source = "def f(text):\n    try:\n        return eval(text)\n    except SyntaxError:\n        return 'no'"
-    assert values(sandbox, source, ("1 +",), ("1 + 1",)) == ("no", 2)
-
-
 def test_a_lost_server_loses_what_was_under_way_and_nothing_after(sandbox: Sandbox) -> None:
     with Sandbox(workers=1) as fragile:
         assert fragile.run([LONG])[0].values == (True,)
@@ -138,13 +123,15 @@ def test_an_interrupted_run_leaves_no_answers_for_the_next(sandbox: Sandbox) -> 
     assert [outcome.values for outcome in sandbox.run([LONG, SHORT] * 3)] == [(True,), (False,)] * 3
 
 
-def test_a_fork_while_another_thread_is_asking_does_not_hang() -> None:
+def test_a_fork_while_another_thread_is_asking_has_a_server_of_its_own() -> None:
+    """Data loaders fork: parent and child must not wait for or read one another's answers."""
     script = """
 import os, threading
 from calipers.verifiers.sandbox import Job, Sandbox
 sandbox = Sandbox()
 job = Job("import time\\ndef f(x):\\n    time.sleep(0.3)\\n    return x", "f", ((1,),))
-busy = threading.Thread(target=sandbox.run, args=([job],))
+found = []
+busy = threading.Thread(target=lambda: found.extend(sandbox.run([job] * 9)))
 sandbox.layers
 busy.start()
 while not sandbox._lock.locked():
@@ -156,10 +143,11 @@ if child == 0:
     os._exit(0 if ok else 1)
 _, status = os.waitpid(child, 0)
 busy.join()
-print(status)
+again = sandbox.run([Job("def f(x): return x", "f", ((3,),))])
+print(status, {one.values for one in found}, again[0].values)
 """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
-    assert run.stdout == "0\n", run.stderr
+    assert run.stdout == "0 {(1,)} (3,)\n", run.stderr
 
 
 def test_threads_may_share_a_sandbox(sandbox: Sandbox) -> None:
@@ -174,30 +162,6 @@ def test_threads_may_share_a_sandbox(sandbox: Sandbox) -> None:
     for thread in threads:
         thread.join()
     assert list(found.values()) == [[(True,), (False,)] * 5] * 4
-
-
-def test_a_forked_process_gets_a_server_of_its_own() -> None:
-    """Data loaders fork: parent and child must not read one another's answers."""
-    script = """
-import os, sys
-from calipers.verifiers.sandbox import Job, Sandbox
-sandbox = Sandbox()
-def ask(text):
-    return sandbox.run([Job("def f(x): return x", "f", ((text,),))] * 20)
-assert {outcome.values for outcome in ask("first")} == {("first",)}
-child = os.fork()
-texts = {outcome.values for outcome in ask("child" if child == 0 else "parent")}
-if child == 0:
-    sandbox.close()
-    os._exit(0 if texts == {("child",)} else 1)
-_, status = os.waitpid(child, 0)
-assert status == 0 and texts == {("parent",)} and ask("again")
-print("done")
-"""
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (run.stdout, run.stderr, run.returncode) == ("done\n", "", 0)
 
 
 def test_the_server_ends_with_the_process_that_started_it() -> None:
@@ -223,18 +187,10 @@ os._exit(0)
     pytest.fail("the server outlived its process")
 
 
-def test_the_shared_one_is_one() -> None:
-    assert shared_sandbox() is shared_sandbox()
-
-
-@pytest.mark.parametrize(("wrong", "complaint"), [
-    ({"cpu_seconds": 0}, "cpu_seconds=0"), ({"cpu_seconds": 1.5}, "cpu_seconds=1.5"),
-    ({"wall_seconds": -1}, "wall_seconds=-1"),
-    ({"wall_seconds": float("nan")}, "wall_seconds=nan"), ({"memory_bytes": True}, "memory_bytes=True"),
-])  # fmt: skip
-def test_limits_that_cannot_be_are_refused(wrong: Any, complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
-        Limits(**wrong)
+def test_limits_that_cannot_be_are_refused() -> None:
+    for name, value in (("cpu_seconds", 0), ("cpu_seconds", 1.5), ("wall_seconds", -1), ("memory_bytes", True)):
+        with pytest.raises(ConfigError, match=f"{name}={value}"):
+            Limits(**{name: value})  # type: ignore[arg-type]  # what is tested
 
 
 def test_what_cannot_be_had_is_one_sentence() -> None:

@@ -23,7 +23,6 @@ ATTEMPTS = {
     "loop without end": ("while True: pass", {"cpu"}),
     "loop that catches everything": ("while True:\n try:\n  x = 1/0\n except BaseException: pass", {"cpu"}),
     "regular expression that backtracks": ("import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')", {"cpu"}),
-    "number too large to compute": ("x = 9 ** 9 ** 9", {"cpu", "raised"}),
     "constant folded by the compiler": ("x = 'a' * 10 ** 4\ny = (1,) * 10 ** 12", {"raised"}),
     "print without end": ("while True: print('x' * 10 ** 6)", {"cpu"}),
     "allocate 10 GB at once": ("x = 'a' * 10 ** 10", {"raised"}),
@@ -35,23 +34,14 @@ ATTEMPTS = {
     ),
     "source nested too deeply": ("(" * 10_000, {"raised"}),
     "source that is not Python": ("def check_following(:", {"raised"}),
-    "source with a zero byte": ("x = 1\0", {"raised"}),
     "sys.exit": ("import sys\nsys.exit()", {"exited"}),
-    "SystemExit in the function": ("def check_following(response): raise SystemExit(0)", {"exited"}),
-    "KeyboardInterrupt": ("raise KeyboardInterrupt", {"raised"}),
     "os._exit": (OS + "os._exit(0)", {"crashed"}),
-    "os.abort": (OS + "os.abort()", {"crashed", "forbidden"}),
     "import os": ("import os", {"forbidden"}),
     "import os, and catch it": ("try:\n import os\nexcept BaseException: pass\ndef check_following(r): return False",
                                 {"forbidden"}),
     "import a module that is not installed": (("try:\n import nltk\nexcept ImportError: pass\ndef check_following(r): "
                                               "return False"), {"forbidden"}),
-    "import socket": ("import socket", {"forbidden"}),
     "import subprocess": ("from subprocess import run", {"forbidden"}),
-    "import ctypes": ("import ctypes", {"forbidden"}),
-    "import pickle": ("import pickle", {"forbidden"}),
-    "import threading": ("import threading", {"forbidden"}),
-    "import importlib": ("import importlib", {"forbidden"}),
     "import through __import__": ("__import__('os').system('id')", {"forbidden"}),
     "import a part that is not loaded": ("import sys\nimport collections\nsys.modules.pop('os')\n__import__('os')",
                                          {"forbidden"}),
@@ -60,15 +50,11 @@ ATTEMPTS = {
     "open a file, and catch it": (("try:\n open('/etc/passwd')\nexcept BaseException: pass\ndef check_following(r): "
                                   "return False"), {"forbidden"}),
     "os.open": (OS + "os.open('/etc/passwd', 0)", {"forbidden"}),
-    "os.listdir": (OS + "os.listdir('/')", {"forbidden"}),
     "/proc of its server": (OS + "open('/proc/%d/environ' % os.getppid())", {"forbidden"}),
-    "/proc/self/mem": ("open('/proc/self/mem', 'r+b')", {"forbidden"}),
     "fork": (OS + "os.fork()", {"forbidden"}),
-    "fork bomb": (OS + "while True: os.fork()", {"forbidden"}),
     "system": (OS + "os.system('touch /tmp/calipers-was-here')", {"forbidden"}),
     "execve": (OS + "os.execv('/bin/true', ['true'])", {"forbidden"}),
     "kill its server": (OS + "os.kill(os.getppid(), 9)", {"forbidden"}),
-    "kill everything": (OS + "os.kill(-1, 9)", {"forbidden"}),
     "start a thread": ("import sys\nsys.modules['_thread'].start_new_thread(print, ())", {"forbidden", "raised"}),
     "handle the signal that ends it": (
         "import sys\nsys.modules['signal'].signal(24, lambda *_: None)\nwhile True: pass", {"forbidden"}),
@@ -78,13 +64,11 @@ ATTEMPTS = {
     "a C library, from the server's frames: open": (LIBC + "libc.open(b'/etc/passwd', 0)", {"forbidden"}),
     "a C library: socket": (LIBC + "libc.socket(2, 1, 0)", {"forbidden"}),
     "a C library: fork": (LIBC + "libc.fork()", {"forbidden"}),
-    "a C library: kill": (LIBC + "libc.kill(1, 9)", {"forbidden"}),
     "a C library: ptrace": (LIBC + "libc.ptrace(16, 1, 0, 0)", {"forbidden"}),
     "a C library: another filter": (LIBC + "libc.prctl(22, 0, 0, 0, 0)", {"forbidden"}),
     "a C library: any call by number": (LIBC + "libc.syscall(425, 1, 0)", {"forbidden"}),
     "a C library: jump nowhere": (LIBC + "libc.memset(8, 1, 8)", {"crashed"}),
     "close the way out": (OS + "os.close(0)\ndef check_following(r): return True", {"crashed"}),
-    "close the way out, then wait": (OS + "os.close(0)\nwhile True: pass", {"crashed"}),
     "write nonsense on the way out": (OS + "os.write(0, b'\\x00\\x00\\x00\\x02{}')\nos._exit(0)", {"crashed"}),
     "write another's answer": (OS + "os.write(0, b'{\"number\": 0, \"values\": [true]}')\ndef check_following(r): "
                                     "return True", {"crashed"}),
@@ -102,7 +86,6 @@ ATTEMPTS = {
     "raise what cannot be printed": (
         "class E(Exception):\n def __str__(self): raise MemoryError\ndef check_following(r): raise E", {"raised"}),
     "define nothing": ("x = 1", {"unusable"}),
-    "define it as a number": ("check_following = 1", {"unusable"}),
 }  # fmt: skip
 HARMLESS = {
     # what is tried, and has no effect: the function's own True is the answer
@@ -244,7 +227,7 @@ def test_a_deep_answer_is_refused_however_little_stack_its_reader_has_left(sandb
     for frames in (0, 150, 300):
         outcome = outcome_below(frames)
         assert outcome.failure == "unusable"
-        assert "levels deep" in outcome.reason
+        assert "nested too deeply" in outcome.reason
 
 
 def test_an_answer_of_colliding_numbers_costs_no_more_than_another(sandbox: Sandbox) -> None:

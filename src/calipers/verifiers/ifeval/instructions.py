@@ -83,12 +83,16 @@ def instruction(
         near = difflib.get_close_matches(str(instruction_id), INSTRUCTION_IDS, n=1)
         hint = f"did you mean {near[0]}?" if near else "only IFEval's 25 are checked; write others as rules"
         raise InputError(f"unknown instruction {instruction_id!r}; {hint}")
-    names = [one.name for one in inspect.signature(rule).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    kinds = {
+        one.name: str(one.annotation)
+        for one in inspect.signature(rule).parameters.values()
+        if one.kind is one.KEYWORD_ONLY
+    }
     given = {} if kwargs is None else kwargs
     try:
-        if "prompt_to_repeat" in names and prompt and given.get("prompt_to_repeat") is None:
+        if "prompt_to_repeat" in kinds and prompt and given.get("prompt_to_repeat") is None:
             given = {**given, "prompt_to_repeat": prompt}
-        test = partial(rule, **_read_arguments(names, given))
+        test = partial(rule, **_read_arguments(kinds, given))
         test("x")  # raises InputError if the fields are wrong for every response
     except InputError as error:
         raise InputError(f"{instruction_id}: {error}") from None
@@ -385,8 +389,9 @@ INSTRUCTION_IDS: Final = tuple(RULES)
 # --- the kwargs
 
 
-def _read_arguments(names: Sequence[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the checked kwargs. A null counts as absent, as in the Hugging Face copy.
+def _read_arguments(kinds: Mapping[str, str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checked kwargs. ``kinds`` has the annotation of each. A null counts as absent, as in the Hugging Face
+    copy.
 
     The official checker draws a random value for one that is missing or negative. That gives no verdict, so it is an
     error here.
@@ -395,39 +400,32 @@ def _read_arguments(names: Sequence[str], kwargs: Mapping[str, Any]) -> dict[str
         raise InputError(f"kwargs must be an object of fields, is {kwargs!r:.60}")
     given = {name: value for name, value in kwargs.items() if value is not None}
     for name in given:
-        if name not in names:
-            near = difflib.get_close_matches(str(name), names, n=1)
-            known = f"did you mean {near[0]}?" if near else f"it has {', '.join(names) or 'no fields'}"
+        if name not in kinds:
+            near = difflib.get_close_matches(str(name), kinds, n=1)
+            known = f"did you mean {near[0]}?" if near else f"it has {', '.join(kinds) or 'no fields'}"
             raise InputError(f"{name}: not a field of this instruction; {known}")
-    if missing := [name for name in names if name not in given]:
+    if missing := [name for name in kinds if name not in given]:
         raise InputError(f"{missing[0]}: is missing")
-    return {name: _read_argument(name, given[name]) for name in names}
+    return {name: _read_argument(name, kind, given[name]) for name, kind in kinds.items()}
 
 
-def _read_argument(name: str, value: Any) -> Any:
-    if name in ("keywords", "forbidden_words"):
-        if isinstance(value, str) or not isinstance(value, Sequence) or not value:
-            raise InputError(f"{name}: must be a list of texts, at least one, is {value!r:.60}")
-        return tuple(_text(f"{name}[{place}]", one) for place, one in enumerate(value))
-    if name in ("relation", "let_relation", "capital_relation"):
+def _read_argument(name: str, kind: str, value: Any) -> Any:
+    if kind == "int":
+        return _whole(name, value)
+    if kind == "Relation":
         if value not in ("less than", "at least"):
             raise InputError(f'{name}: must be "less than" or "at least", is {value!r:.60}')
         return value
-    if name.startswith("num_") or name in ("frequency", "let_frequency", "nth_paragraph", "capital_frequency"):
-        return _whole(name, value)
-    text = _text(name, value)
-    if name in ("keyword", "letter", "prompt_to_repeat") and not text:
-        raise InputError(f"{name}: must not be empty")
-    if name == "letter" and len(text) != 1:
-        raise InputError(f"letter: must be one character, is {value!r:.60}")
-    if name == "language" and text not in _LANGUAGES:  # no response could follow the instruction
-        raise InputError(f"language: must be a code of langdetect such as en, de or zh-cn, is {value!r:.60}")
-    return text
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
+    if kind != "str":
+        if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+            raise InputError(f"{name}: must be a list of texts, at least one, is {value!r:.60}")
+        return tuple(_read_argument(f"{name}[{place}]", "str", one) for place, one in enumerate(value))
+    if not isinstance(value, str) or (name in ("keyword", "prompt_to_repeat") and not value):
         raise InputError(f"{name}: must be text, is {value!r:.60}")
+    if name == "letter" and len(value) != 1:
+        raise InputError(f"letter: must be one character, is {value!r:.60}")
+    if name == "language" and value not in _LANGUAGES:  # no response could follow the instruction
+        raise InputError(f"language: must be a code of langdetect such as en, de or zh-cn, is {value!r:.60}")
     return value
 
 

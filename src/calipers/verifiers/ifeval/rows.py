@@ -29,9 +29,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A row of responses to IFEval's prompts. ``key`` and ``prompt`` are None if the row lacks them. ``line`` counts
-    from 1.
-    """
+    """A row of responses to IFEval's prompts. ``key`` and ``prompt`` are None if the row lacks them."""
 
     line: int
     text: str
@@ -43,8 +41,7 @@ class Response:
 class Pairing:
     """IFEval responses paired with the prompts that they answer, in the order of the responses.
 
-    ``errors`` are messages about responses without a prompt, by line. ``unanswered`` are the prompts without a
-    response.
+    ``errors`` are messages about responses without a prompt, by line.
     """
 
     pairs: tuple[tuple[Prompt, Response], ...]
@@ -86,51 +83,36 @@ def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
     known: dict[str, list[Prompt]] = defaultdict(list)
     for prompt in prompts:
         known[(str(prompt.key) if named else str(prompt.text)).strip()].append(prompt)
-    found: dict[int, Prompt] = {}
+    paired: dict[int, Prompt] = {}
     asked: dict[str, int] = defaultdict(int)
     for place, response in enumerate(responses):
-        name = str(response.key) if named else response.prompt
-        name = None if name is None else name.strip()
-        if name is not None and (same := known.get(name)):
-            found[place] = same[asked[name] % len(same)]
+        name = str(response.key if named else response.prompt).strip()
+        if (named or response.prompt is not None) and (same := known.get(name)):
+            paired[place] = same[asked[name] % len(same)]
             asked[name] += 1
-    by_line, warnings = ({}, []) if named else _by_line(prompts, responses, found)
-    paired = found | by_line
+    warnings: list[str] = []
+    silent = len(prompts) == len(responses) and all(response.prompt is None for response in responses)
+    if not named and (silent or 2 * len(paired) > len(responses)):
+        taken = {prompt.line for prompt in paired.values()}
+        free = {prompt.line: prompt for prompt in prompts if prompt.line not in taken}
+        for place, response in enumerate(responses):
+            if place not in paired and response.line in free:
+                paired[place] = free[response.line]
+                warnings.append(
+                    f"line {response.line}: its prompt is not in the data; it is taken to answer line {response.line} "
+                    f"there (key {free[response.line].key})"
+                )
+        if silent:
+            warnings = ["the responses have no prompt and no key: each is taken to answer the prompt of its own line"]
     what = "key" if named else "prompt"
-    errors = [
-        (response.line, f"{what}: there is no such {what} in the data")
-        for place, response in enumerate(responses)
-        if place not in paired
-    ]
+    wrong = [response.line for place, response in enumerate(responses) if place not in paired]
     answered = {prompt.line for prompt in paired.values()}
     return Pairing(
         tuple((paired[place], responses[place]) for place in sorted(paired)),
-        tuple(errors),
+        tuple((line, f"{what}: there is no such {what} in the data") for line in wrong),
         tuple(warnings),
         tuple(prompt for prompt in prompts if prompt.line not in answered),
     )
-
-
-def _by_line(
-    prompts: Sequence[Prompt], responses: Sequence[Response], found: Mapping[int, Prompt]
-) -> tuple[dict[int, Prompt], list[str]]:
-    silent = len(prompts) == len(responses) and all(response.prompt is None for response in responses)
-    if not silent and 2 * len(found) <= len(responses):
-        return {}, []
-    taken = {prompt.line for prompt in found.values()}
-    free = {prompt.line: prompt for prompt in prompts if prompt.line not in taken}
-    paired = {
-        place: free[response.line]
-        for place, response in enumerate(responses)
-        if place not in found and response.line in free
-    }
-    if silent:
-        return paired, ["the responses have no prompt and no key: each is taken to answer the prompt of its own line"]
-    return paired, [
-        f"line {prompt.line}: the prompt of the response is not in the data; it is taken to answer line {prompt.line} "
-        f"there (key {prompt.key})"
-        for prompt in paired.values()
-    ]
 
 
 def _list(row: Mapping[str, Any], name: str) -> list[Any]:

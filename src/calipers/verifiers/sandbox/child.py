@@ -34,7 +34,7 @@ def run_job(job: Mapping[str, Any], importable: frozenset[str]) -> Never:
     """Run the sandbox's job and exit. Its answer is an object with ``values``, ``output`` or ``failure``."""
     random.seed(0)  # the same response always gets the same verdict
     _forbid_imports_and_files(importable)
-    sink = _BoundedOutput(MOST_ANSWER // 8) if job["stdin"] is not None else _DiscardedOutput()
+    sink = _Output(None if job["stdin"] is None else MOST_ANSWER // 8)
     sys.stdin = io.StringIO(job["stdin"] or "")
     sys.stdout = sys.stderr = sink
     values: list[Any] = []
@@ -48,7 +48,7 @@ def run_job(job: Mapping[str, Any], importable: frozenset[str]) -> Never:
         _fail("unusable", f"it returned {error}, which is not plain data", values)
     except BaseException as error:  # noqa: BLE001 - foreign code may raise anything, and that is an answer
         _fail("raised", f"it raised {_error_text(error)}", values)
-    _answer({"values": values, "output": sink.getvalue() if isinstance(sink, _BoundedOutput) else None})
+    _answer({"values": values, "output": None if job["stdin"] is None else sink.getvalue()})
 
 
 def _run_source(job: Mapping[str, Any], values: list[Any]) -> None:
@@ -81,24 +81,16 @@ def _fitting(function: Any, arguments: Sequence[Any]) -> Sequence[Any]:
     return arguments[max(0, len(arguments) - takes) :]
 
 
-class _DiscardedOutput(io.TextIOBase):
-    """A stream that discards all output."""
+class _Output(io.StringIO):
+    """The output of a program in the sandbox, up to a maximal length; that of a function is discarded."""
 
-    def writable(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-
-class _BoundedOutput(io.StringIO):
-    """The output of a program in the sandbox, up to a maximal length."""
-
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int | None) -> None:
         super().__init__()
         self._left = most
 
     def write(self, text: str) -> int:
+        if self._left is None:
+            return len(text)
         self._left -= len(text)
         if self._left < 0:
             _fail("unusable", "it printed too much", ())

@@ -5,6 +5,8 @@ This module is pure. ``client`` and ``server`` handle the processes.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -87,29 +89,39 @@ def job_message(number: int, job: Job, limits: Limits) -> dict[str, Any]:
     }
 
 
-_FAILURES: Final[dict[str, OutcomeFailure]] = {
-    "raised": "raised",
-    "exited": "exited",
-    "cpu": "cpu",
-    "wall": "wall",
-    "crashed": "crashed",
-    "forbidden": "forbidden",
-    "unusable": "unusable",
-}
-"""Failures that the server may report. ``lost`` is set by the client only."""
+_OBSERVED: Final[Mapping[str, OutcomeFailure]] = {
+    "cpu": "cpu", "wall": "wall", "crashed": "crashed", "forbidden": "forbidden", "unusable": "unusable",
+}  # fmt: skip
+"""Failures that the server observes from outside the job's process. ``lost`` is set by the client only."""
+_REPORTED: Final[Mapping[str, OutcomeFailure]] = {
+    "raised": "raised", "exited": "exited", "forbidden": "forbidden", "unusable": "unusable",
+}  # fmt: skip
+"""Failures that a job may report of itself. Code that reported another could blame the machine for its own failure."""
 
 
-def read_outcome(reply: dict[str, Any]) -> Outcome:
-    """Return the outcome in the fork server's reply. Validates it, because foreign code may have written it."""
-    values, output, named = reply.get("values", []), reply.get("output"), reply.get("failure")
-    failure = _FAILURES.get(named) if isinstance(named, str) else None  # untrusted: a list is not hashable
-    reason, cpu = reply.get("reason", ""), float(reply.get("cpu", 0.0))
-    sound = isinstance(values, list) and isinstance(output, str | None) and isinstance(reason, str)
-    if not sound or (named is not None and failure is None):
-        return Outcome(failure="unusable", reason="its answer has an invalid form", cpu_seconds=cpu)
+def read_outcome(reply: Mapping[str, Any]) -> Outcome:
+    """Return the outcome in the fork server's reply. Its ``answer`` is validated: foreign code may have written it."""
+    cpu = float(reply["cpu"])
+    if "answer" not in reply:
+        return Outcome(failure=_OBSERVED[reply["failure"]], reason=reply["reason"], cpu_seconds=cpu)
     try:
-        return Outcome(tuple(decode_plain(values)), output, failure, reason[:300], cpu)
-    except UnplainError as error:
-        return Outcome(failure="unusable", reason=f"its answer contains {error}", cpu_seconds=cpu)
-    except (RecursionError, MemoryError):
-        return Outcome(failure="unusable", reason="its answer is nested too deeply or too large", cpu_seconds=cpu)
+        answer = json.loads(reply["answer"])
+    except ValueError:
+        answer = None
+    except RecursionError:
+        return Outcome(failure="unusable", reason="its answer is nested too deeply", cpu_seconds=cpu)
+    if not isinstance(answer, dict):
+        return Outcome(failure="crashed", reason="it ended without an answer", cpu_seconds=cpu)
+    named, reason, output = (answer.get(name) for name in ("failure", "reason", "output"))
+    values = answer.get("values") or []
+    failure = _REPORTED.get(named) if isinstance(named, str) else None  # untrusted: a list is not hashable
+    sound = isinstance(values, list) and isinstance(output, str | None) and isinstance(reason, str | None)
+    problem = "its answer has an invalid form"
+    if sound and (named is None or failure is not None):
+        try:
+            return Outcome(tuple(decode_plain(values)), output, failure, (reason or "")[:300], cpu)
+        except UnplainError as error:
+            problem = f"its answer contains {error}"
+        except (RecursionError, MemoryError):
+            problem = "its answer is nested too deeply or too large"
+    return Outcome(failure="unusable", reason=problem, cpu_seconds=cpu)

@@ -42,22 +42,16 @@ comparison with all others: 75,000 of them took 15 s.
 _MOST_COLLISIONS: Final = 64
 """The most members that may share a hash, because they are compared with each other and may be long."""
 _TABLES: Final = frozenset({"set", "frozenset", "dict"})
-_WHOLE: Final = slice(None)
-_PLAIN_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
-    int: int.__pos__,
-    float: float.__pos__,
-    complex: complex.__pos__,
-    str: str.__str__,
-    bytes: lambda value: bytes.__getitem__(value, _WHOLE),
-    list: lambda value: list.__getitem__(value, _WHOLE),
-    tuple: lambda value: tuple.__getitem__(value, _WHOLE),
-    dict: dict.copy,
-    set: lambda value: set(set.__iter__(value)),
-    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
-}
-"""For each plain type, the method that returns the plain value of an object of a subclass, ignoring
-overridden methods.
-"""
+_KINDS: Final = (list, tuple, dict, set, frozenset, complex, bytes)
+"""The types that are encoded with a tag, or as a JSON list."""
+_SUBCLASSES: Final[Mapping[type, Callable[[Any], Any]]] = {
+    int: int.__pos__, float: float.__pos__, str: str.__str__, complex: complex.__pos__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)), dict: dict.copy,
+    list: lambda value: list.__getitem__(value, slice(None)),
+    tuple: lambda value: tuple.__getitem__(value, slice(None)),
+    set: lambda value: set(set.__iter__(value)), frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+}  # fmt: skip
+"""How an object of a subclass becomes its plain type, ignoring overridden methods."""
 
 
 class UnplainError(Exception):
@@ -67,39 +61,25 @@ class UnplainError(Exception):
 def encode_plain(value: Any, depth: int = 0) -> Any:
     """Encode plain data for the sandbox as JSON with types as tags. Raises UnplainError for any other type.
 
-    An object of a subclass, such as a Counter or a named tuple, is encoded as its plain type, ignoring overridden
-    methods.
+    An object of a subclass, such as a Counter or a named tuple, is encoded as its plain type.
     """
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return value
-    if kind not in _PLAIN_TYPES:
-        return encode_plain(_as_plain_type(value), depth)
+    if kind not in _KINDS:
+        plain = next((part for base, part in _SUBCLASSES.items() if issubclass(kind, base)), None)
+        if plain is None:
+            raise UnplainError(f"a value of type {kind.__name__}")
+        return encode_plain(plain(value), depth)
     if depth > _DEEPEST:
         raise UnplainError("a value nested too deeply")
-    if kind is list:
-        return [encode_plain(item, depth + 1) for item in value]
-    return {kind.__name__: _parts(value, depth + 1)}
-
-
-def _parts(value: Any, depth: int) -> list[Any]:
-    """Return the encoded parts of a value that is written with a tag."""
-    match value:
-        case complex():
-            return [value.real, value.imag]
-        case bytes():
-            return [value.hex()]
-        case dict():
-            return [[encode_plain(key, depth), encode_plain(item, depth)] for key, item in value.items()]
-    return [encode_plain(item, depth) for item in value]
-
-
-def _as_plain_type(value: Any) -> Any:
-    """Convert an object of a subclass into its plain type."""
-    for kind, part in _PLAIN_TYPES.items():
-        if issubclass(type(value), kind):
-            return part(value)
-    raise UnplainError(f"a value of type {type(value).__name__}")
+    if kind is complex:
+        return {"complex": [value.real, value.imag]}
+    if kind is bytes:
+        return {"bytes": [value.hex()]}
+    items = value.items() if kind is dict else value
+    parts = [encode_plain(list(item) if kind is dict else item, depth + 1) for item in items]
+    return parts if kind is list else {kind.__name__: parts}
 
 
 def decode_plain(value: Any) -> Any:
@@ -110,12 +90,6 @@ def decode_plain(value: Any) -> Any:
     if _member_count(value) > MOST_MEMBERS:
         raise UnplainError(f"sets and dicts of more than {MOST_MEMBERS:,} members")
     return _decoded(value, 0)
-
-
-def _without_collisions(members: list[Any]) -> list[Any]:
-    if len(members) > _MOST_COLLISIONS and max(Counter(map(hash, members)).values()) > _MOST_COLLISIONS:
-        raise UnplainError("a set or dict whose members share a hash")
-    return members
 
 
 def _member_count(value: Any) -> int:
@@ -135,37 +109,33 @@ def _decoded(value: Any, depth: int) -> Any:
     # One level more than when encoding, because the values of a job are in a list.
     if depth > _DEEPEST + 1 and isinstance(value, list | dict):
         raise UnplainError("a value nested too deeply")
-    match value:
-        case list():
-            return [_decoded(item, depth + 1) for item in value]
-        case dict() if len(value) == 1:
-            ((tag, items),) = value.items()
-            return _tagged(tag, items, depth)
-        case dict():
-            raise UnplainError("an object without a tag")
-    return value
+    if isinstance(value, list):
+        return [_decoded(item, depth + 1) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tag, items = next(iter(value.items()), ("", None))
+    if len(value) != 1 or not isinstance(items, list):
+        raise UnplainError("an object without one tag and its items")
+    return _tagged(tag, items, depth)
 
 
-def _tagged(tag: str, items: Any, depth: int) -> Any:
-    if not isinstance(items, list):
-        raise UnplainError("a tag without items")
+def _tagged(tag: str, items: list[Any], depth: int) -> Any:
     try:
         match tag:
-            case "tuple":
-                return tuple(_decoded(item, depth + 1) for item in items)
-            case "set":
-                return set(_without_collisions([_decoded(item, depth + 1) for item in items]))
-            case "frozenset":
-                return frozenset(_without_collisions([_decoded(item, depth + 1) for item in items]))
-            case "dict":
-                pairs = [(_decoded(key, depth + 1), _decoded(item, depth + 1)) for key, item in items]
-                _without_collisions([key for key, _ in pairs])
-                return dict(pairs)
             case "complex":
                 return complex(*items)
             case "bytes":
                 (text,) = items
                 return bytes.fromhex(text)
+            case "tuple" | "set" | "frozenset" | "dict":
+                parts = [_decoded(item, depth + 1) for item in items]
+                members = [key for key, _ in parts] if tag == "dict" else parts
+                if tag != "tuple" and max(Counter(map(hash, members)).values(), default=0) > _MOST_COLLISIONS:
+                    raise UnplainError("a set or dict whose members share a hash")
+                return _MAKE[tag](parts)
     except (TypeError, ValueError, OverflowError):
         raise UnplainError(f"a {tag} that cannot be one") from None
     raise UnplainError("an unknown tag")
+
+
+_MAKE: Final[Mapping[str, Callable[[Any], Any]]] = {"tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict}

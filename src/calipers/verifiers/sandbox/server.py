@@ -27,12 +27,6 @@ from calipers.verifiers.sandbox.messages import pack_message, unpack_message
 
 _REQUESTS, _REPLIES = 0, 1
 _CHUNK = 2**16
-_MOST_LEVELS = 256
-"""An answer that is nested deeper is refused: its reader may have little of its stack left."""
-_SERVER_FAILURES = ("cpu", "wall", "crashed", "lost")
-"""Failures that only the server can observe. Code that reported one of them could blame the machine
-for its own failure.
-"""
 _UNCONFINED = (
     "this system cannot restrict the system calls of a process (no seccomp for its kernel or processor), so foreign "
     "code could use files and the network here"
@@ -116,13 +110,8 @@ class Server:
         with contextlib.suppress(ProcessLookupError):
             os.kill(one.pid, signal.SIGKILL)  # has no effect if the child has already ended
         _, status, used = os.wait4(one.pid, 0)
-        answer = _child_outcome(one, status)
-        own = {"number": one.number, "cpu": used.ru_utime + used.ru_stime}
-        try:
-            message = pack_message({**answer, **own})
-        except (ValueError, RecursionError):  # an answer may be nested so deeply that it can be read but not written
-            message = pack_message({"failure": "unusable", "reason": "its answer cannot be passed on", **own})
-        _send(message)
+        measured = {"number": one.number, "cpu": used.ru_utime + used.ru_stime}
+        _send(pack_message({**_child_outcome(one, status), **measured}))
 
     def _stop_overdue(self) -> None:
         now = time.monotonic()
@@ -144,9 +133,7 @@ class Server:
 
 
 def _child_outcome(one: _Running, status: int) -> dict[str, Any]:
-    """Return a child's outcome. How the child ended, which the server observes, takes precedence over
-    the child's answer.
-    """
+    """Return how a child ended, which the server observes, or else its ``answer``, which only the client reads."""
     if one.killed is not None:
         return {"failure": "wall" if "within" in one.killed else "unusable", "reason": one.killed}
     if os.WIFSIGNALED(status):
@@ -157,39 +144,10 @@ def _child_outcome(one: _Running, status: int) -> dict[str, Any]:
                 return {"failure": "cpu", "reason": "it used up its CPU time"}
             case other:
                 return {"failure": "crashed", "reason": f"it was killed by {signal.Signals(other).name}"}
-    try:
-        # json.loads would look for a codec for bytes, and could not load it, because no file can be opened.
-        answer = json.loads(one.answer.decode("ascii"))
-    except (ValueError, RecursionError):
-        answer = None
-    if os.WEXITSTATUS(status) != 0 or not isinstance(answer, dict):
+    answer = one.answer.decode("ascii", "replace")
+    if os.WEXITSTATUS(status) != 0 or not answer:
         return {"failure": "crashed", "reason": "it ended without an answer"}
-    return _allowed_parts(answer)
-
-
-def _allowed_parts(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a child's answer that a child may report."""
-    if answer.get("failure") in _SERVER_FAILURES:
-        return {"failure": "unusable", "reason": "its answer reports a failure that only the sandbox can report"}
-    if _is_nested_deeper(answer, _MOST_LEVELS):
-        return {"failure": "unusable", "reason": f"its answer is nested more than {_MOST_LEVELS} levels deep"}
-    return {key: answer[key] for key in ("values", "output", "failure", "reason") if key in answer}
-
-
-def _is_nested_deeper(value: Any, levels: int) -> bool:
-    """Return whether lists and objects in decoded JSON are nested more than ``levels`` deep."""
-    level = [value]
-    for _ in range(levels + 1):
-        inner: list[Any] = []
-        for one in level:
-            if isinstance(one, dict):
-                inner += one.values()
-            elif isinstance(one, list):
-                inner += one
-        if not inner:
-            return False
-        level = inner
-    return True
+    return {"answer": answer}
 
 
 def _send(data: bytes) -> None:
