@@ -12,7 +12,7 @@ sdk = pytest.importorskip("openai", reason="OpenAI's SDK is not installed: pip i
 pydantic = pytest.importorskip("pydantic", reason="comes with OpenAI's SDK")
 
 from backends.asking import KEYS, question  # noqa: E402 - once the SDK was looked for
-from calipers.backends.providers.decisions import LEVELS, Decisions  # noqa: E402 - likewise
+from calipers.backends.providers.decisions import LEVELS, OpenAIDecisions  # noqa: E402 - likewise
 from calipers.backends.providers.openai_compatible import (  # noqa: E402 - likewise
     OpenAICompatible,
     read_chat_reply,
@@ -109,7 +109,7 @@ async def test_every_field_of_a_decision_is_one_the_sdk_sends_and_its_answers_ar
     known = sdk.types.Decision.model_validate({"model": "m", "answers": answers, "usage": usage}, strict=True)
     faulty.script(Answer(body=known.model_dump(mode="json")))
     request = replace(question(order=(0, 1)), is_comparison=choice)
-    completion = await Decisions("m", base_url=faulty.url, route="decisions").complete(request)
+    completion = await OpenAIDecisions("m", base_url=faulty.url).complete(request)
     _require(faulty.posts[0], sdk.types.DecisionCreateParams)
     assert json.loads(completion.text)["scores"] == (
         dict.fromkeys(KEYS[:2], "50/100") if choice else {KEYS[0]: "50/100"}

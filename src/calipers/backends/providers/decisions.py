@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from calipers.backends.negotiation import Terms
-from calipers.backends.server import HttpBackend, bearer
+from calipers.backends.server import HttpBackend
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import attach_usage, completion, declined_error, reply_excerpt, reply_json
 from calipers.errors import BackendError, PermanentError, TransientError
@@ -34,44 +34,22 @@ _QUESTION = "How good is attempt {key}, in comparison with the other attempts an
 _WHICH = "Which of the two attempts is better by the standards given?"
 _CHOICE = "better"
 
-Route = Literal["systemone", "decisions"]
 Probabilities: TypeAlias = tuple[float, ...]
 
 
 class Decisions(HttpBackend):
-    """Asks ``model`` at a decision endpoint below ``base_url``.
+    """Judges at ``/systemone`` (llama.cpp, vLLM, Ollama, TypeSafe) below ``base_url``.
 
-    The endpoint is ``/systemone`` (llama.cpp, vLLM, Ollama, TypeSafe) or ``/decisions`` (OpenAI). The state is the
-    question as a chat judge would read it, text only. ``timeout`` is in seconds for one request; ``api_key_env`` is the
-    variable that errors name. Raises ConfigError for an address or a header that cannot work.
+    The state is the question as a chat judge would read it, text only.
     """
 
+    path = "/systemone"
+    state_name = "state"
     required = frozenset({"model", "state", "input", "questions"})
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str,
-        route: Route = "systemone",
-        api_key: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float = 120.0,
-        refused: Iterable[str] = (),
-        api_key_env: str | None = None,
-    ) -> None:
-        super().__init__(
-            model,
-            base_url=base_url,
-            path=f"/{route}",
-            headers=bearer(api_key),
-            carried=headers,
-            timeout=timeout,
-            key_hint=api_key_env or "the API key",
-            refused=refused,
-        )
-        self.endpoint = f"{self.url}/{route}"  # distinguishes this judge in a ledger from the same model asked by chat
-        self._route = route
+    def __init__(self, model: str, *, base_url: str, **options: Any) -> None:
+        super().__init__(model, base_url=base_url, **options)
+        self.endpoint = f"{self.url}{self.path}"  # distinguishes it in a ledger from the same model asked by chat
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the answer of the provider's API as a JSON reply with the expected scores, or with each candidate's
@@ -81,8 +59,8 @@ class Decisions(HttpBackend):
         """
         started, keys, top = perf_counter(), request.keys, request.max_score
         chooses = request.is_comparison and len(keys) == 2
-        asked = _questions(self._route, keys, chooses=chooses)
-        state = {"state" if self._route == "systemone" else "input": _state(request)}
+        asked = self.questions(keys, chooses=chooses)
+        state = {self.state_name: _state(request)}
 
         def frame(terms: Terms) -> dict[str, Any]:
             out = terms.refused | _ALWAYS_RETURNED
@@ -113,20 +91,31 @@ class Decisions(HttpBackend):
             answer = completion(reply, body, text, finish="stop", latency=perf_counter() - started)
         return self._answered(replace(answer, reasoning=json.dumps(reasoning)))
 
-
-def _questions(route: Route, keys: Sequence[str], *, chooses: bool) -> Any:
-    """Return the questions about candidates in the form of a decision API."""
-    better = {key: f"Attempt {key} is better." for key in keys}
-    asked = {key: _QUESTION.format(key=key) for key in keys}
-    if route == "systemone":
+    def questions(self, keys: Sequence[str], *, chooses: bool) -> Any:
+        """Return the questions about candidates in the form of the API."""
         if chooses:
+            better = {key: f"Attempt {key} is better." for key in keys}
             return {_CHOICE: {"type": "choice", "instructions": _WHICH, "criteria": better}}
-        return {key: {"type": "score", "instructions": text, "criteria": list(LEVELS)} for key, text in asked.items()}
-    if chooses:
-        choices = [{"value": key, "description": text} for key, text in better.items()]
-        return [{"type": "choice", "name": _CHOICE, "instructions": _WHICH, "choices": choices}]
-    levels = [{"label": level} for level in LEVELS]
-    return [{"type": "score", "name": key, "instructions": text, "levels": levels} for key, text in asked.items()]
+        return {
+            key: {"type": "score", "instructions": _QUESTION.format(key=key), "criteria": list(LEVELS)} for key in keys
+        }
+
+
+class OpenAIDecisions(Decisions):
+    """Judges at OpenAI's ``/decisions``."""
+
+    path = "/decisions"
+    state_name = "input"
+
+    def questions(self, keys: Sequence[str], *, chooses: bool) -> Any:
+        """Return the questions about candidates in the form of OpenAI's API: a list, each with its name."""
+        if chooses:
+            choices = [{"value": key, "description": f"Attempt {key} is better."} for key in keys]
+            return [{"type": "choice", "name": _CHOICE, "instructions": _WHICH, "choices": choices}]
+        levels = [{"label": level} for level in LEVELS]
+        return [
+            {"type": "score", "name": key, "instructions": _QUESTION.format(key=key), "levels": levels} for key in keys
+        ]
 
 
 def _answers(answers: Any, names: Sequence[str]) -> dict[str, Any]:
