@@ -14,7 +14,7 @@ import os
 import random
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args
@@ -337,17 +337,7 @@ def _checked_seconds(timeout: object, hold: object) -> tuple[float, int]:
 
 def _read_rollout(text: bytes, group_id: str, index: int) -> RolloutAnswer:
     """Return the server's answer for this rollout. Raises ValueError for anything else."""
-    found = _decoded(text)
-    answer = RolloutAnswer(
-        group_id=_taken(found, "group_id", _TEXT),
-        index=_taken(found, "index", _COUNT),
-        status=_taken(found, "status", _one_of(get_args(AnswerStatus))),
-        reward=_reward(found),
-        score=_taken(found, "score", _NUMBER, None),
-        stderr=_taken(found, "stderr", _NUMBER, None),
-        reason=_taken(found, "reason", _TEXT, None),
-        rewarded=_taken(found, "rewarded", _COUNT, 0),
-    )
+    answer = _made(RolloutAnswer, _decoded(text), get_args(AnswerStatus))
     if (answer.group_id, answer.index) != (group_id, index):
         raise ValueError(f"it is for group {answer.group_id!r}, index {answer.index}, which was not asked for")
     if (answer.status == "scored") != (answer.reward is not None):
@@ -361,50 +351,57 @@ def _read_group(text: bytes, sent: Mapping[str, Any]) -> GroupResult:
     Raises ValueError for anything else.
     """
     found = _decoded(text)
-    rows = tuple(_member(row) for row in _taken(found, "trajectories", _LIST))
-    usage = _object(found.pop("usage", None), "usage")
-    tokens = {name: _taken(usage, name, _COUNT, 0) for name in ("input_tokens", "output_tokens", "cached_tokens")}
-    result = GroupResult(
-        group_id=_taken(found, "group_id", _TEXT),
-        status=_taken(found, "status", _one_of(get_args(GroupStatus))),
-        trajectories=rows,
-        judge_calls=_taken(found, "judge_calls", _COUNT),
-        usage=Usage(**tokens, cost_usd=_taken(usage, "cost_usd", _NUMBER, None)),
-        warnings=tuple(map(str, _taken(found, "warnings", _LIST))),
-        attempts=_taken(found, "attempts", _COUNT, 0),
-        unusable=_taken(found, "unusable", _COUNT, 0),
-        extra=found,
-    )
-    _require_same_group(result, sent)
-    return result
-
-
-def _member(row: Any) -> TrajectoryResult:
-    found = _object(row, "a trajectory")
-    return TrajectoryResult(
-        id=_taken(found, "id", _TEXT),
-        status=_taken(found, "status", _one_of(get_args(TrajectoryStatus))),
-        reward=_reward(found),
-        score=_taken(found, "score", _NUMBER, None),
-        stderr=_taken(found, "stderr", _NUMBER, None),
-        explanation=_taken(found, "explanation", _TEXT, None),
-        reason=_taken(found, "reason", _TEXT, None),
-        extra=found,
-    )
-
-
-def _require_same_group(result: GroupResult, sent: Mapping[str, Any]) -> None:
+    usage = _made(Usage, _object(found.pop("usage", None), "usage"))
+    result = _made(GroupResult, found, get_args(GroupStatus))
+    rows = [_object(row, "a trajectory") for row in result.trajectories]
+    made = tuple(replace(_made(TrajectoryResult, row, get_args(TrajectoryStatus)), extra=row) for row in rows)
+    result = replace(result, trajectories=made, warnings=tuple(map(str, result.warnings)), usage=usage, extra=found)
     asked, members = sent.get("group_id"), sent.get("trajectories")
     if asked is not None and result.group_id != str(asked):
         raise ValueError(f"it is for group {result.group_id!r}, which was not asked for")
-    if not isinstance(members, list):
-        return
-    if len(members) != len(result.trajectories):
-        raise ValueError(f"it has {len(result.trajectories)} trajectories, the group has {len(members)}")
-    for member, row in zip(members, result.trajectories, strict=True):
+    members = members if isinstance(members, list) else made
+    if len(members) != len(made):
+        raise ValueError(f"it has {len(made)} trajectories, the group has {len(members)}")
+    for member, row in zip(members, made, strict=True):
         own = member.get("id") if isinstance(member, Mapping) else None
         if own is not None and row.id != str(own):
             raise ValueError(f"it has trajectory {row.id!r} where the group has {own!r}")
+    return result
+
+
+def _made(kind: type[T], found: dict[str, Any], statuses: tuple[str, ...] = ()) -> T:
+    """Return a dataclass with the fields of an object that the server sent, which are taken out of it.
+
+    Null is the default, too; a reward may be null but not missing. Raises ValueError for another kind of value.
+    """
+    values: dict[str, Any] = {}
+    for one in fields(kind):  # type: ignore[arg-type]  # each of them is a dataclass
+        if one.name not in _CHECKED:
+            continue
+        what, fits = _CHECKED[one.name]
+        required = "reward" not in found if one.name == "reward" else one.default is MISSING
+        value = found.pop(one.name, None)
+        if value is None and not required:
+            values |= {one.name: None} if one.default is MISSING else {}
+        elif not fits(value) or (one.name == "status" and value not in statuses):
+            raise ValueError(f"its {one.name} is {printable(repr(value))[:80]}, which is not {what}")
+        else:
+            values[one.name] = value
+    return kind(**values)
+
+
+_CHECKED: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
+    **dict.fromkeys(("group_id", "id", "explanation", "reason"), ("text", lambda value: isinstance(value, str))),
+    "status": ("a status", lambda value: isinstance(value, str)),
+    **dict.fromkeys(
+        ("index", "rewarded", "judge_calls", "attempts", "unusable", "input_tokens", "output_tokens", "cached_tokens"),
+        ("a whole number", lambda value: type(value) is int and value >= 0),
+    ),
+    **dict.fromkeys(
+        ("reward", "score", "stderr", "cost_usd"), ("a number", lambda value: finite_number(value) is not None)
+    ),
+    **dict.fromkeys(("trajectories", "warnings"), ("a list", lambda value: isinstance(value, list))),
+}
 
 
 def _refusal(status: int, headers: Mapping[str, str], text: bytes, url: str) -> tuple[str, float]:
@@ -450,33 +447,3 @@ def _object(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{what} is not a JSON object")  # noqa: TRY004 - data, as all that is checked here
     return value
-
-
-_Kind = tuple[Callable[[Any], bool], str]
-_TEXT: Final[_Kind] = (lambda value: isinstance(value, str), "text")
-_COUNT: Final[_Kind] = (lambda value: type(value) is int and value >= 0, "a whole number")
-_NUMBER: Final[_Kind] = (lambda value: finite_number(value) is not None, "a number")
-_LIST: Final[_Kind] = (lambda value: isinstance(value, list), "a list")
-_REQUIRED: Final = object()
-
-
-def _one_of(words: tuple[str, ...]) -> _Kind:
-    return (lambda value: value in words, f"one of {', '.join(words)}")
-
-
-def _taken(found: dict[str, Any], name: str, kind: _Kind, default: Any = _REQUIRED) -> Any:
-    """Take a field out of the server's reply; null is the default, too. Raises ValueError for another kind of value."""
-    value = found.pop(name, None)
-    if value is None and default is not _REQUIRED:
-        return default
-    fits, what = kind
-    if not fits(value):
-        raise ValueError(f"its {name} is {printable(repr(value))[:80]}, which is not {what}")
-    return value
-
-
-def _reward(found: dict[str, Any]) -> float | None:
-    """Return the reward, which may be null but not missing."""
-    missing = "reward" not in found
-    reward: float | None = _taken(found, "reward", _NUMBER, _REQUIRED if missing else None)
-    return reward

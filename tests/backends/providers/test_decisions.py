@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from calipers.replies import extract_scores
 from calipers.types import Completion
 from groups import FOUR, group_of
 from servers import tiny_gguf
-from servers.faulty_server import Answer, Asked, FaultyServer, error
+from servers.faulty_server import Answer, FaultyServer, error
 
 ROUTES = ("systemone", "decisions")
 
@@ -174,68 +172,6 @@ def test_a_chat_judge_of_the_same_server_is_somebody_else_in_a_ledger(faulty: Fa
 
 
 # --- which of two ----------------------------------------------------------------------------------------------------
-
-
-def _pair(**about: Any) -> Any:
-    return replace(question(order=(0, 1)), is_comparison=True, **about)
-
-
-def _choice(route: str, chances: dict[str, float] | None) -> Answer:
-    """The answer of the route to which of two is better; None is a refusal."""
-    if route == "systemone":
-        named: Any = {
-            "better": {"type": "refusal"} if chances is None else {"type": "choice", "probabilities": chances}
-        }
-    else:
-        rows = [{"value": key, "probability": chance} for key, chance in (chances or {}).items()]
-        named = [
-            {"type": "refusal"} if chances is None else {"type": "choice", "name": "better", "probabilities": rows}
-        ]
-    return Answer(body={"model": "served", "answers": named, "usage": {"input_tokens": 9, "output_tokens": 1}})
-
-
-def _chooses(quality: dict[str, float], route: str = "systemone") -> Any:
-    """A judge that prefers by the logistic of a difference in quality; ``answer of NAME`` is what it reads."""
-
-    def reply(asked: Asked) -> Answer:
-        state = asked.body["state" if route == "systemone" else "input"]
-        shown = dict(re.findall(r"candidate ([A-Z]+)\n\S+ assistant\nanswer of (\w+)", state))
-        first, second = (quality[name] for name in shown.values())
-        chance = 1 / (1 + math.exp(4 * (second - first)))
-        return _choice(route, dict(zip(shown, (chance, 1 - chance), strict=True)))
-
-    return reply
-
-
-async def test_two_are_compared_by_one_choice_with_a_probability_each(faulty: FaultyServer) -> None:
-    faulty.script(_choice("systemone", {"DF": 0.3, "BC": 0.7}))
-    completion = await _judge(faulty).complete(_pair())
-    ((name, asked),) = faulty.posts[0]["questions"].items()
-    assert (name, asked["type"], list(asked["criteria"])) == ("better", "choice", ["BC", "DF"])
-    assert json.loads(completion.text)["scores"] == {"BC": "70/100", "DF": "30/100"}
-    assert json.loads(completion.reasoning) == {"better": {"BC": 0.7, "DF": 0.3}}
-    assert json.loads(completion.text)["explanations"]["BC"] == "better with a probability of 0.70"
-
-
-async def test_openais_choice_names_its_values(faulty: FaultyServer) -> None:
-    faulty.script(_choice("decisions", {"BC": 0.25, "DF": 0.75}))
-    completion = await _judge(faulty, "decisions").complete(_pair(max_score=9))
-    (asked,) = faulty.posts[0]["questions"]
-    assert (asked["type"], [one["value"] for one in asked["choices"]]) == ("choice", ["BC", "DF"])
-    assert json.loads(completion.text)["scores"] == {"BC": "2.25/9", "DF": "6.75/9"}
-
-
-@pytest.mark.parametrize("route", ROUTES)
-async def test_a_refused_choice_is_a_missing_comparison(faulty: FaultyServer, route: str) -> None:
-    faulty.script(_choice(route, None))
-    with pytest.raises(PermanentError) as caught:
-        await _judge(faulty, route).complete(_pair())
-    assert caught.value.kind == "refused"
-    name = "systemone/m" if route == "systemone" else "openai_decisions/m"
-    judge = calipers.Judge(name, base_url=faulty.url, api_key="k", protocol="pairwise", calls={"attempts": 1})
-    result = await judge.score_group(group_of({"a": "answer of a", "b": "answer of b"}))
-    assert result.rewards == [None, None]
-    assert "declined" in (result.trajectories[0].reason or "")
 
 
 # --- llama.cpp's own decision endpoint -------------------------------------------------------------------------------

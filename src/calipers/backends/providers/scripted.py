@@ -151,8 +151,8 @@ def _row_errors(row: Any) -> Iterator[str]:
             yield f"{key} has the wrong type: {type(row[key]).__name__}"
         elif set(row.get(key, ())) - (known := _INNER.get(key, set(row.get(key, ())))):
             yield f"{key} is an object with the keys {', '.join(sorted(known))}"
-    choices = (("finish_reason", row.get("finish_reason", "stop"), FinishReason),)
-    choices += (("error.kind", row["error"].get("kind"), FailureKind),) if "error" in row else ()
+    choices: list[tuple[str, Any, Any]] = [("finish_reason", row.get("finish_reason", "stop"), FinishReason)]
+    choices += [("error.kind", row["error"].get("kind"), FailureKind)] if "error" in row else []
     for key, value, kinds in choices:
         if value not in get_args(kinds):
             yield f"{key} is one of {', '.join(get_args(kinds))}"
