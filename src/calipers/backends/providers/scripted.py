@@ -149,7 +149,7 @@ def _row_errors(row: Any) -> Iterator[str]:
     for key, kind in _TYPES.items():
         if key in row and not isinstance(row[key], kind):
             yield f"{key} has the wrong type: {type(row[key]).__name__}"
-        elif set(row.get(key, ())) - (known := _INNER.get(key, set(row.get(key, ())))):
+        elif key in _INNER and set(row.get(key, ())) - (known := _INNER[key]):
             yield f"{key} is an object with the keys {', '.join(sorted(known))}"
     choices: list[tuple[str, Any, Any]] = [("finish_reason", row.get("finish_reason", "stop"), FinishReason)]
     choices += [("error.kind", row["error"].get("kind"), FailureKind)] if "error" in row else []
