@@ -7,7 +7,7 @@ import pytest
 import calipers
 from calipers.backends.connect import find_backend
 from calipers.backends.providers.anthropic import Anthropic
-from calipers.backends.providers.decisions import Decisions
+from calipers.backends.providers.decisions import Decisions, OpenAIDecisions
 from calipers.backends.providers.known import PROVIDERS
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import ConfigError
@@ -25,7 +25,7 @@ def test_every_provider_makes_a_backend_at_its_address(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("name", "kind"), [
-    ("anthropic/m", Anthropic), ("systemone/m", Decisions), ("openai_decisions/m", Decisions),
+    ("anthropic/m", Anthropic), ("systemone/m", Decisions), ("openai_decisions/m", OpenAIDecisions),
     ("typesafe/m", Decisions),
     ("ollama_chat/m", OpenAICompatible), ("hosted_vllm/m", OpenAICompatible),
 ])  # fmt: skip
@@ -39,13 +39,13 @@ def test_a_key_that_is_missing_is_named_before_anything_is_sent() -> None:
 
 
 def test_a_bare_model_name_is_answered_with_the_usual_provider() -> None:
-    with pytest.raises(ConfigError, match="anthropic/claude-opus"):
+    with pytest.raises(ConfigError, match="write provider/model"):
         find_backend("claude-opus")
 
 
 @pytest.mark.parametrize(("name", "complaint"), [
     ("gpt-5-mini", "as in openai/gpt-5-mini, or vllm/gpt-5-mini for a server of your own"),
-    ("qwen3:32b", "as in ollama/qwen3:32b, or vllm/qwen3:32b for a server of your own"),
+    ("qwen3:32b", "as in openai/gpt-5-mini, or vllm/qwen3:32b for a server of your own"),
     ("openai/", "as in openai/gpt-5-mini, or vllm/qwen3-32b for a server of your own"),
     ("", "as in openai/gpt-5-mini, or vllm/qwen3-32b for a server of your own"),
 ])  # fmt: skip

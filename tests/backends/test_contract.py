@@ -54,10 +54,7 @@ def _provider(provider: Provider, server: FaultyServer, seconds: float) -> Backe
     return made
 
 
-_APIS = {
-    (provider.backend, provider.options.get("route")): name
-    for name, provider in sorted(PROVIDERS.items(), reverse=True)
-}
+_APIS = {provider.backend: name for name, provider in sorted(PROVIDERS.items(), reverse=True)}
 """One provider for each API."""
 
 BACKENDS: dict[str, Callable[[FaultyServer, float], Backend]] = {

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import calipers
 from calipers.backends.embedded import Embedded
 from calipers.interfaces import Backend
 from calipers.types import Message, Usage
@@ -103,14 +102,6 @@ def test_the_answer_most_siblings_give_scores_best() -> None:
     assert rated[3] < min(rated[:3])
 
 
-def test_an_answer_in_another_language_is_judged_by_the_same_rules() -> None:
-    context: list[Message] = [{"role": "user", "content": "订单4711在哪个仓库?包裹什么时候发出?"}]
-    answers = [said("订单4711在奥斯陆仓库,包裹周一上午十点发出。"), said("好的。")]
-    (good, told), (bad, _) = opinions(answers, context=context)
-    assert good > bad
-    assert "task terms" in told
-
-
 @given(groups)
 def test_every_candidate_gets_an_explanation(own: list[list[Message]]) -> None:
     assert all(reply(Embedded(), group=view(own))["explanations"].values())
@@ -165,14 +156,6 @@ def test_a_message_of_a_megabyte_is_bounded_work() -> None:
         at_most(100, partial(scores, Embedded(), group=shown))
 
 
-def test_many_messages_are_bounded_work_and_the_end_is_read() -> None:
-    long: list[Message] = [message for i in range(20_000) for message in called("get", "ok", number=i)]
-    at_most(100, lambda: opinions([long + GOOD, long]))
-    (good, _), (bad, why) = opinions([long + GOOD, long])
-    assert good > bad
-    assert "gives no answer" in why
-
-
 def test_judging_needs_no_numpy_and_no_network_library() -> None:
     code = (
         "import asyncio, sys; from calipers.backends.embedded import Embedded; Embedded();"
@@ -180,8 +163,3 @@ def test_judging_needs_no_numpy_and_no_network_library() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
-
-
-def test_nothing_stands_behind_its_name() -> None:
-    with pytest.raises(calipers.errors.ConfigError, match="embedded takes nothing"):
-        calipers.Judge("embedded:folder")

@@ -19,9 +19,8 @@ from calipers.backends.local.features import FEATURES, measure_group
 from calipers.backends.local.judge import Local
 from calipers.distilling import Distilled
 from calipers.errors import ConfigError
-from calipers.render import render
 from calipers.types import Message
-from distilled import group_of, groups_of, made, rewards_of
+from distilled import group_of, made, rewards_of
 from embedded_cases import groups, members, view
 
 
@@ -36,19 +35,6 @@ def test_a_group_is_scored_with_errors_explanations_and_a_warning(judge: Distill
     assert all(one.score and 0 < one.score < 1 and one.stderr and one.explanation for one in result.trajectories)
     assert any("trained to agree with SimulatedJudge" in one for one in result.warnings)
     assert (result.judge_calls, result.usage.cost_usd) == (1, 0.0)
-
-
-def test_asked_again_it_says_the_same_and_is_no_surer(judge: Distilled) -> None:
-    once = rewards_of(judge.judge, group_of(7))
-    again = rewards_of(calipers.Judge.of({"judge": judge.judge, "orders": 2, "samples": 2}), group_of(7))
-    for one, other in zip(once.trajectories, again.trajectories, strict=True):
-        assert one.stderr == pytest.approx(other.stderr, abs=1e-6)
-        assert one.score == pytest.approx(other.score, abs=1e-6)
-
-
-def test_every_protocol_gets_an_answer(judge: Distilled) -> None:
-    for protocol in ("listwise", "pairwise", "pointwise"):
-        assert rewards_of(calipers.Judge(judge.judge, protocol=protocol), group_of(7)).status == "scored", protocol
 
 
 def test_a_panel_with_another_judge_and_a_replay_work(judge: Distilled, tmp_path: Path) -> None:
@@ -73,13 +59,6 @@ def test_outside_what_it_learned_it_abstains(judge: Distilled) -> None:
         result = rewards_of(judge.judge, group)
         assert (result.status, result.rewards) == ("abstained", [None, None, None])
         assert all(why in (one.reason or "") for one in result.trajectories)
-
-
-def test_tools_are_outside_where_it_saw_none(judge: Distilled) -> None:
-    call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": "{}"}}
-    steps = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "found"}]
-    group = [[*group_of(7).context, *steps, *one.messages] for one in group_of(7).trajectories]
-    assert "the candidates call tools" in (rewards_of(judge.judge, group).trajectories[0].reason or "")
 
 
 def test_criteria_are_refused_before_they_become_numbers(judge: Distilled) -> None:
@@ -154,11 +133,3 @@ def test_a_merged_candidate_counts_as_often_as_it_has_members(
     apart = measure_group(view([one] * copies + [other])).relative
     assert abs(merged[0] - apart[0]).max() < 1e-9
     assert abs(merged[1] - apart[-1]).max() < 1e-9
-
-
-def test_a_group_of_several_is_measured_once(judge: Distilled) -> None:
-    backend = Local(judge.folder)
-    views = [render(one) for one in groups_of(70)]
-    for shown in (*views, *views):
-        backend.opinions(shown)
-    assert len(backend._known) == 64

@@ -24,8 +24,8 @@ def test_a_password_in_it_is_shown_nowhere(tmp_path: Path):
     assert name_without_password(SECRET) == "vllm/m@http://127.0.0.1:9/v1"
     assert name_without_password("openai/gpt-5-mini") == "openai/gpt-5-mini"
     assert name_without_password("https://me:s3cret@h/v1") == "https://h/v1"
-    assert name_without_password("lab/HTTP://me:s3cret@h/v1?key=s3cret") == "lab/http://h/v1?key=..."
-    assert url_without_password("http://h/v1#key=s3cret") == "http://h/v1#key=..."
+    assert name_without_password("lab/HTTP://me:s3cret@h/v1?key=s3cret") == "lab/http://h/v1"
+    assert url_without_password("http://h/v1#key=s3cret") == "http://h/v1"
     path = tmp_path / "l.db"
     judge = calipers.Judge([SECRET, "embedded"], panel="fallback", ledger=path)
     assert "s3cret" not in json.dumps(judge.settings.to_dict())
@@ -52,29 +52,20 @@ def test_no_error_about_a_judge_holds_its_password(options: dict[str, object]):
 
 def test_a_key_in_an_address_is_not_shown():
     for url, shown in (
-        ("http://h:1/v1?api_key=s3cret", "http://h:1/v1?api_key=..."),
-        ("http://me:s3cret@h/v1?access_token=s3cret&x=1", "http://h/v1?access_token=...&x=1"),
-        ("https://h/v1?api-version=2024-06&sig=s3cret", "https://h/v1?api-version=2024-06&sig=..."),
-        ("https://h/v1?Subscription-Key=s3cret", "https://h/v1?Subscription-Key=..."),
-        ("https://h/v1?key=s3cret&token=s3cret", "https://h/v1?key=...&token=..."),
-        ("https://h/api?code=s3cret&stream=true", "https://h/api?code=...&stream=true"),
-        ("https://h/v1?k=s3cret&unheard_of=s3cret", "https://h/v1?k=...&unheard_of=..."),
-        ("https://h/v1?sig=s%3Dcret=&Key=s3cret", "https://h/v1?sig=...&Key=..."),
+        ("http://h:1/v1?api_key=s3cret", "http://h:1/v1"),
+        ("https://me:s3cret@h/v1?api-version=2024-06&sig=s3cret#k=s3cret", "https://h/v1"),
+        ("https://h/v1?s3cret", "https://h/v1"),
+        ("http://h:1/v1", "http://h:1/v1"),
     ):
         assert url_without_password(url) == url_without_password(shown) == shown
         assert name_without_password(f"vllm/m@{url}") == f"vllm/m@{shown}"
-
-
-def test_an_address_without_a_secret_stays_as_a_ledgers_key_has_it():
-    for url in ("http://h:1/v1", "https://h/v1?api-version=2024-06&model=a%20b&x", "http://h/?max_tokens=3"):
-        assert url_without_password(url) == url
 
 
 def test_options_show_no_key_and_no_password():
     url = "http://me:s3cret@h/v1?api_key=s3cret"
     judge = calipers.Judge("vllm/m", base_url=[url], api_key="s3cret")
     assert "s3cret" not in repr(vars(judge)) + repr(judge)
-    assert "base_url=['http://h/v1?api_key=...'], api_key=..." in repr(vars(judge))
+    assert "base_url=['http://h/v1'], api_key=..." in repr(vars(judge))
 
 
 HIDDEN = "http://me:s3cret@127.0.0.1:9/v1?api_key=s3cret"

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from calipers.cli import app
 from calipers.errors import ConfigError
 
-PACKAGES = ("msgspec", "starlette", "uvicorn")
+PACKAGES = ("msgspec", "uvicorn")
 
 
 def needs_packages() -> None:

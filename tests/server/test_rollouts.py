@@ -53,18 +53,6 @@ async def test_the_same_rollout_twice_is_one_rollout_before_during_and_after_the
         assert questions(faulty) == 1
 
 
-async def test_a_client_that_gave_up_keeps_its_place_and_asks_again(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    async with served(faulty) as server:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
-                await server.post("/v1/rollouts", THREE[0])
-        others = asyncio.gather(*(server.post("/v1/rollouts", one) for one in THREE[1:]))
-        assert rewards(await others) == [0.9, 0.55]
-        assert rewards(await server.rollouts(THREE[0])) == [0.2]
-        assert questions(faulty) == 1
-
-
 async def test_at_the_deadline_a_quorum_is_judged_and_a_late_member_is_told(faulty: FaultyServer) -> None:
     faulty.script(worth())
     async with served(faulty, wait=0.3) as server:

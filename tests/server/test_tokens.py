@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
 
 from calipers.errors import ConfigError
 from calipers.server.tenants import tenant_named, tenants_from, token_of
@@ -30,7 +31,7 @@ def test_a_token_of_the_environment_is_the_only_one() -> None:
 def test_tenants_are_told_apart_by_their_tokens_however_the_file_has_them(tmp_path: Path) -> None:
     path = tmp_path / "tokens.toml"
     path.write_text(
-        f'[ann]\ntoken-env = "ANN"\n[bob]\nsha256 = "{sha256(b"the-token-of-bob!").hexdigest()}"\n'
+        f'[ann]\ntoken-env = "ANN"\n[bob]\ntoken = "the-token-of-bob!"\n'
         f'budget = {{ usd = 5 }}\nledger = "b.db"\n[cleo]\ntoken = "{LONG}"\n',
         encoding="utf-8",
     )
@@ -62,21 +63,13 @@ def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(t
     for text, said in [
         ("", r"tokens\.toml: has no tenant"),
         ("[ann", "not valid TOML"),
-        ('ann = "x"', "'ann' is not a table"),
-        ("[ann]", r"\[ann\]: must have one of token-env, sha256 and token"),
+        ('ann = "x"', r"\[ann\]: Expected `object`"),
+        ("[ann]", r"\[ann\]: must have one of token-env and token"),
         ('[ann]\ntoken = "short"', "at least 16 printable ASCII characters"),
-        ('[ann]\ntoken = "with space and more words"', "no space"),
-        (
-            f'[ann]\ntoken = "{LONG}"\nbudget = {{ usd = "x" }}',
-            r"tokens\.toml: \[ann\]: budget: usd='x': it must be a finite number above 0; write it as budget = { usd",
-        ),
+        (f'[ann]\ntoken = "{LONG}"\nbudget = {{ usd = "x" }}', r"\[ann\]: .*float.*write .*budget = { usd"),
         (f'[ann]\ntoken = "{LONG}"\nbudget = {{ usdd = 5 }}', r"tokens\.toml: \[ann\]: .* it takes calls, tokens, usd"),
         ('[ann]\ntoken-env = "NOWHERE"', "the environment has no variable NOWHERE"),
-        ('[ann]\nsha256 = "zz"', "64 hexadecimal digits"),
-        ("[ann]\ntoken = 5", "token must be a text"),
-        (f'[ann]\ntoken = "{LONG}"\nbuget = 3', "unknown key 'buget'"),
-        (f'[ann]\ntoken = "{LONG}"\nbudget = 3', "budget must be a table"),
-        (f'[ann]\ntoken = "{LONG}"\nledger = 3', "ledger must be a text"),
+        (f'[ann]\ntoken = "{LONG}"\nbuget = 3', "unknown field `buget`"),
         (f'["a b"]\ntoken = "{LONG}"', "letters, digits"),
         (f'[ann]\ntoken = "{LONG}"\n[bob]\ntoken = "{LONG}"', r"\[ann\] and \[bob\] have the same token"),
     ]:

@@ -84,8 +84,24 @@ def _has(name: str, refusal: Answer) -> Rule:
     return lambda asked: refusal if name in asked.body else None
 
 
-def _form_is(kind: str, refusal: Answer) -> Rule:
-    return lambda asked: refusal if _form(asked) == kind else None
+def _form_is(kind: str, words: str, status: int = 400, **more: Any) -> Rule:
+    return lambda asked: error(status, words, **more) if _form(asked) == kind else None
+
+
+def _above(limit: int, refusal: Answer) -> Rule:
+    return lambda asked: refusal if asked.body.get("max_tokens", 0) > limit else None
+
+
+def _unsupported(name: str, words: str) -> Rule:
+    return _has(name, error(400, words, param=name))
+
+
+def _pattern(refusal: Answer) -> Rule:
+    return lambda asked: refusal if '"pattern"' in json.dumps(asked.body) else None
+
+
+def _always(answer: Answer) -> Callable[[], Server]:
+    return lambda: lambda _: answer
 
 
 def _unstreamed(words: str) -> Rule:
@@ -144,83 +160,42 @@ def _bare_stream(asked: Asked) -> Answer:
     return streamed(*chunks(verdict(asked), usage=False), done=False, headers={"Content-Type": "text/plain"})
 
 
-_NO_SCHEMA_ON_GROQ = (
-    "This model does not support response format `json_schema`. See supported models at "
-    "https://console.groq.com/docs/structured-outputs#supported-models"
-)
-_TOO_LONG = (
-    "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 4096 tokens "
-    "and your request has 900 input tokens (8192 > 4096 - 900)."
-)
-_NO_ENDPOINTS = "No endpoints found that can handle the requested parameters."
 _QUOTA = "You exceeded your current quota, please check your plan and billing details."
+_NO_ENDPOINTS = "No endpoints found that can handle the requested parameters."
+_NO_SEED = _has("seed", _anthropic(400, "seed: Extra inputs are not permitted"))
+_DASHSCOPE = "This model only support stream mode, please enable the stream parameter to access the model."
+_THINKING = "InternalError.Algo.InvalidParameter: Json mode response is not supported when enable_thinking is true"
 
 DIALECTS: Mapping[str, Dialect] = {
     "a perfect server": Dialect("openai/m", _server()),
     "OpenAI reasoning model": Dialect(
         "openai/m",
         _server(
-            _has(
-                "max_tokens",
-                error(
-                    400,
-                    "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-                    "'max_completion_tokens' instead.",
-                    param="max_tokens",
-                ),
-            ),
-            _has(
-                "temperature",
-                error(
-                    400,
-                    "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) "
-                    "value is supported.",
-                    param="temperature",
-                ),
-            ),
+            _unsupported("max_tokens", "'max_tokens' is not supported with this model. Use 'max_completion_tokens'."),
+            _unsupported("temperature", "'temperature' does not support 0 with this model. Only the default (1) is."),
         ),
     ),
     "OpenAI, a schema keyword refused": Dialect(
         "openai/m",
         _server(
-            lambda asked: (
-                error(
-                    400,
-                    "Invalid schema for response_format 'verdict': 'pattern' is not permitted.",
-                    param="response_format",
-                )
-                if '"pattern"' in json.dumps(asked.body)
-                else None
-            )
+            _pattern(error(400, "Invalid schema for 'verdict': 'pattern' is not permitted.", param="response_format"))
         ),
     ),
     "OpenAI, quota used up": Dialect(
-        "openai/m",
-        lambda: lambda _: error(429, _QUOTA, code="insufficient_quota"),
-        finding="quota or credit is used up",
-    ),
-    "OpenAI, refused": Dialect(
-        "openai/m", lambda: lambda _: said(None, refusal="I can't help with that."), finding="declined"
+        "openai/m", _always(error(429, _QUOTA, code="insufficient_quota")), "quota or credit is used up"
     ),
     "Azure, an old API version": Dialect(
         "azure/judge",
         _server(
             _azure,
-            _form_is(
-                "json_schema",
-                error(
-                    400,
-                    "response_format value as json_schema is enabled only for api versions "
-                    "2024-08-01-preview and later",
-                ),
-            ),
+            _form_is("json_schema", "response_format value as json_schema is enabled only for api versions 2024-08-01"),
         ),
         query="?api-version=2024-06-01",
     ),
     "Anthropic, newest": Dialect(
         "anthropic/claude",
         _server(
-            _has("seed", _anthropic(400, "seed: Extra inputs are not permitted")),
+            _NO_SEED,
             _has("temperature", _anthropic(400, "`temperature` is deprecated for this model.")),
             _claude_schema,
         ),
@@ -228,44 +203,27 @@ DIALECTS: Mapping[str, Dialect] = {
     "Anthropic, before structured output": Dialect(
         "anthropic/claude",
         _server(
-            _has("seed", _anthropic(400, "seed: Extra inputs are not permitted")),
+            _NO_SEED,
             _has("output_config", _anthropic(400, "output_config.format: Extra inputs are not permitted")),
-            lambda asked: (
-                _anthropic(
-                    400,
-                    "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens "
-                    "for claude-3-opus-20240229",
-                )
-                if asked.body["max_tokens"] > 4096
-                else None
+            _above(
+                4096,
+                _anthropic(400, "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens"),
             ),
         ),
         again=2,
     ),
-    "Anthropic, overloaded": Dialect(
-        "anthropic/claude", _server(_Once(lambda _: _anthropic(529, "Overloaded", "overloaded_error"))), params={}
-    ),
     "Anthropic, out of credit": Dialect(
         "anthropic/claude",
-        lambda: (
-            lambda _: _anthropic(
-                400, "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing."
-            )
-        ),
-        finding="quota or credit is used up",
+        _always(_anthropic(400, "Your credit balance is too low to access the Anthropic API.")),
+        "quota or credit is used up",
         params={},
     ),
     "Gemini's OpenAI route": Dialect(
         "gemini/m",
         _server(
             _has("seed", _google('Invalid JSON payload received. Unknown name "seed": Cannot find field.')),
-            lambda asked: (
-                _google(
-                    'Invalid JSON payload received. Unknown name "pattern" at '
-                    "'generation_config.response_json_schema': Cannot find field."
-                )
-                if '"pattern"' in json.dumps(asked.body)
-                else None
+            _pattern(
+                _google("Unknown name \"pattern\" at 'generation_config.response_json_schema': Cannot find field.")
             ),
         ),
         query="/v1beta/openai",
@@ -277,50 +235,38 @@ DIALECTS: Mapping[str, Dialect] = {
     "Gemini, a shorter reply": Dialect(
         "gemini/m",
         _server(
-            lambda asked: (
+            _above(
+                4096,
                 _google(
-                    "Unable to submit request because it has a maxOutputTokens value of 8192 but the supported range "
-                    "is from 1 (inclusive) to 4097 (exclusive). Update the value and try again."
-                )
-                if asked.body["max_tokens"] > 4096
-                else None
+                    "maxOutputTokens value of 8192 but the supported range is from 1 (inclusive) to 4097 (exclusive)"
+                ),
             )
         ),
         again=2,
     ),
-    "Gemini, a key that is not one": Dialect(
-        "gemini/m",
-        lambda: lambda _: _google("API key not valid. Please pass a valid API key."),
-        finding="The key is not accepted",
-    ),
     "Ollama, thinking in the text": Dialect("ollama/m", _server(answer=_thinking_aloud)),
-    "Ollama, the form ignored": Dialect(
-        "ollama/m", lambda: lambda _: said("The second attempt is clearly best."), finding="no verdict|no scores"
-    ),
     "vLLM, a small window": Dialect(
         "vllm/m",
         _server(
-            lambda asked: error(400, _TOO_LONG, param="max_tokens") if asked.body.get("max_tokens", 0) > 3196 else None,
+            _above(
+                3196,
+                error(
+                    400,
+                    "'max_tokens' is too large: 8192. This model's maximum context length is 4096 tokens and your "
+                    "request has 900 input tokens (8192 > 4096 - 900).",
+                    param="max_tokens",
+                ),
+            ),
             answer=lambda asked: said(verdict(asked), reasoning="hm"),
         ),
         again=2,
     ),
     "vLLM, white space without end": Dialect(
-        "vllm/m",
-        lambda: lambda _: said('{"scores": {' + " \n" * 500, finish_reason="length"),
-        finding="cut off|ends inside",
+        "vllm/m", _always(said('{"scores": {' + " \n" * 500, finish_reason="length")), "cut off|ends inside"
     ),
-    "SGLang": Dialect("sglang/m", _server(answer=lambda asked: said(verdict(asked), reasoning_content="hm"))),
     "llama.cpp, garbled": Dialect("llamacpp/m", _server(_llama_cpp_garbles), again=2),
-    "llama.cpp, garbled without a seed": Dialect("llamacpp/m", _server(_llama_cpp_garbles), again=2, params={}),
     "llama.cpp's Python server": Dialect(
-        "llamacpp/m",
-        _server(
-            _form_is(
-                "json_schema",
-                error(500, "[{'type': 'literal_error', 'msg': \"Input should be 'text' or 'json_object'\"}]"),
-            )
-        ),
+        "llamacpp/m", _server(_form_is("json_schema", "\"Input should be 'text' or 'json_object'\"", 500))
     ),
     "transformers serve": Dialect(
         "vllm/m",
@@ -335,46 +281,17 @@ DIALECTS: Mapping[str, Dialect] = {
     "LM Studio": Dialect(
         "lm_studio/m",
         _server(
-            _form_is("json_object", error(400, "'response_format.type' must be 'json_schema' or 'text'")),
+            _form_is("json_object", "'response_format.type' must be 'json_schema' or 'text'"),
             answer=lambda asked: said("", reasoning_content=verdict(asked)),
         ),
     ),
-    "DashScope, an older model": Dialect(
-        "dashscope/m",
-        _server(
-            _form_is(
-                "json_schema", error(400, "'response_format.type' value 'json_schema' is not supported by this model")
-            )
-        ),
-    ),
-    "DashScope, streams only": Dialect(
-        "dashscope/m",
-        _server(
-            _unstreamed("This model only support stream mode, please enable the stream parameter to access the model."),
-            answer=_stream,
-        ),
-    ),
+    "DashScope, streams only": Dialect("dashscope/m", _server(_unstreamed(_DASHSCOPE), answer=_stream)),
     "DashScope, thinking": Dialect(
         "dashscope/m",
         _server(
             _unstreamed("parameter.enable_thinking must be set to false for non-streaming calls"),
-            lambda asked: (
-                error(
-                    400,
-                    "<400> InternalError.Algo.InvalidParameter: Json mode response is not supported when "
-                    "enable_thinking is true",
-                )
-                if _form(asked)
-                else None
-            ),
+            lambda asked: error(400, _THINKING) if _form(asked) else None,
             answer=_stream,
-        ),
-    ),
-    "a gateway that streams only": Dialect(
-        "openai/m",
-        _server(
-            lambda asked: None if asked.body.get("stream") else Answer(400, {"detail": "Stream must be set to true"}),
-            answer=_bare_stream,
         ),
     ),
     "a stream without options": Dialect(
@@ -385,65 +302,34 @@ DIALECTS: Mapping[str, Dialect] = {
             answer=_bare_stream,
         ),
     ),
-    "a stream nobody asked for": Dialect("openai/m", lambda: _bare_stream),
     "DeepSeek": Dialect(
         "deepseek/m",
         _server(
-            _form_is("json_schema", error(400, "This response_format type is unavailable now")),
-            _Once(_form_is("json_object", said(""))),
+            _form_is("json_schema", "This response_format type is unavailable now"),
+            _Once(lambda asked: said("") if _form(asked) == "json_object" else None),
         ),
     ),
     "Mistral": Dialect(
         "mistral/m",
         _server(
-            _has(
-                "seed",
-                Answer(
-                    422,
-                    {
-                        "detail": [
-                            {
-                                "type": "extra_forbidden",
-                                "loc": ["body", "seed"],
-                                "msg": "Extra inputs are not permitted",
-                                "input": 1,
-                            }
-                        ]
-                    },
-                ),
-            ),
+            _has("seed", Answer(422, {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]})),
             answer=_in_chunks,
         ),
     ),
     "Groq": Dialect(
         "groq/m",
         _server(
-            _form_is("json_schema", error(400, _NO_SCHEMA_ON_GROQ)),
-            _Once(
-                _form_is(
-                    "json_object",
-                    error(400, "Failed to generate JSON. Please adjust your prompt.", code="json_validate_failed"),
-                )
-            ),
+            _form_is("json_schema", "This model does not support response format `json_schema`."),
+            _Once(_form_is("json_object", "Failed to generate JSON.", code="json_validate_failed")),
         ),
     ),
-    "OpenRouter": Dialect("openrouter/m", _server(_routed, _form_is("json_schema", error(404, _NO_ENDPOINTS)))),
-    "OpenRouter, no form anywhere": Dialect(
-        "openrouter/m", _server(_has("response_format", error(404, _NO_ENDPOINTS)))
-    ),
+    "OpenRouter": Dialect("openrouter/m", _server(_routed, _form_is("json_schema", _NO_ENDPOINTS, 404))),
     "OpenRouter, upstream down": Dialect(
         "openrouter/m",
         _server(_Once(lambda _: Answer(200, {"error": {"code": 502, "message": "Provider returned error"}}))),
     ),
-    "a decision endpoint": Dialect("systemone/m", lambda: lambda _: said("7"), params={}),
-    "OpenAI's decisions": Dialect("openai_decisions/m", lambda: lambda _: said("7"), params={}),
+    "OpenAI's decisions": Dialect("openai_decisions/m", _always(said("7")), params={}),
     "not a decision model": Dialect(
-        "systemone/m",
-        lambda: lambda _: error(501, "This model is not a decision model"),
-        finding="ask it in chat instead",
-        params={},
-    ),
-    "OpenAI's decisions, refused": Dialect(
-        "openai_decisions/m", lambda: lambda _: said("", refusal="no"), finding="declined", params={}
+        "systemone/m", _always(error(501, "This model is not a decision model")), "ask it in chat instead", params={}
     ),
 }

@@ -1,4 +1,4 @@
-"""What a scripted model said, in the API it was asked in: chat completions, Anthropic's, Gemini's, or decisions."""
+"""What a scripted model said, in the API it was asked in: chat completions, Anthropic's, or decisions."""
 
 from __future__ import annotations
 
@@ -37,20 +37,6 @@ def _messages(_: Any, said: Mapping[str, Any], finish: str) -> dict[str, Any]:
         details = {"type": "refusal", "category": None, "explanation": said["refusal"]}
         return message("", stop="refusal", stop_details=details)
     return message(said["content"], stop=STOPS[finish])
-
-
-def generated(*parts: Any, finish: str = "STOP", **more: Any) -> dict[str, Any]:
-    """An answer of ``generateContent``; a part that is text stands for itself."""
-    content = {"role": "model", "parts": [{"text": part} if isinstance(part, str) else part for part in parts]}
-    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15, "cachedContentTokenCount": 4}
-    candidate = {"content": content, "finishReason": finish, "index": 0}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "served-model", "responseId": "r"} | more
-
-
-def _generated(_: Any, said: Mapping[str, Any], finish: str) -> dict[str, Any]:
-    if said.get("refusal"):
-        return generated(finish="SAFETY")
-    return generated(said["content"], finish={"stop": "STOP", "length": "MAX_TOKENS"}[finish])
 
 
 def _chances(said: Mapping[str, Any]) -> list[float]:
@@ -96,7 +82,6 @@ def _decisions(asked: Any, said: Mapping[str, Any], _: str) -> dict[str, Any]:
 
 TONGUES: Final[dict[str, Callable[[Any, Mapping[str, Any], str], dict[str, Any]]]] = {
     "messages": _messages,
-    "generateContent": _generated,
     "systemone": _systemone,
     "decisions": _decisions,
 }

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Final
 
 from calipers import registry
 from calipers.backends.limits.pool import Pool
@@ -17,12 +16,6 @@ from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend, full
 
 _log = logging.getLogger(__name__)
-
-_MAKERS: Final = {
-    "claude": "anthropic", "gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "gemini-": "gemini",
-    "deepseek-": "deepseek",
-}  # fmt: skip
-"""The providers of the models whose names begin like this."""
 
 
 def connect(
@@ -133,18 +126,14 @@ def _not_a_name(name: str) -> str:
     start, colon, model = name.partition(":")
     if colon and model and start in registry.BACKENDS:  # one in this process would have been found
         return f"{name!r} is not a judge name: did you mean {start}/{model}?"
-    meant, example, own = "", "openai/gpt-5-mini", "qwen3-32b"
-    if name and "/" not in name:
-        maker = next((maker for start, maker in _MAKERS.items() if name.startswith(start)), None)
-        is_model = maker is not None or any(map(str.isdigit, name))  # and so not a misspelled provider
-        near = None if is_model else registry.BACKENDS.nearest(name)
-        if near is not None:
-            whole = f"{near}/MODEL" if isinstance(registry.BACKENDS.find(near), Provider) else near
-            meant = f"did you mean {whole}? Else "
-        example, own = f"{maker or 'ollama'}/{name}", name
+    near = None if "/" in name or any(map(str.isdigit, name)) else registry.BACKENDS.nearest(name)
+    if near is not None:
+        near = f"{near}/MODEL" if isinstance(registry.BACKENDS.find(near), Provider) else near
+    meant = "" if near is None else f"did you mean {near}? Else "
+    own = name if name and "/" not in name else "qwen3-32b"
     return (
-        f"{name!r} is not a judge name: {meant}write provider/model, as in {example}, or vllm/{own} for a server of "
-        "your own"
+        f"{name!r} is not a judge name: {meant}write provider/model, as in openai/gpt-5-mini, or vllm/{own} for a "
+        "server of your own"
     )
 
 

@@ -11,13 +11,6 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
-_HARMLESS: Final = frozenset({
-    "api-version", "version", "model", "deployment", "deployment-id", "region", "location", "project", "max-tokens",
-    "timeout", "stream", "format",
-})  # fmt: skip
-"""Parameters of an address whose values are shown. Any other may be a key: ``key``, ``sig``, ``code``, ``auth``..."""
-_SMALL: Final = re.compile(r"\d{0,4}|true|false")
-"""A value that is too short for a key."""
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://.*", re.DOTALL)
 
 
@@ -68,17 +61,6 @@ def name_without_password(name: str) -> str:
 
 
 def url_without_password(url: str) -> str:
-    """Return the address of a judge's server without user, password, and the values of parameters.
-
-    A value stays if its parameter is known to be harmless, such as api-version, or if it is too short for a key.
-    """
+    """Return the address of a judge's server without user, password and parameters, any of which may be a key."""
     parts = urlsplit(url)
-    query, fragment = ("&".join(map(_without_value, part.split("&"))) for part in (parts.query, parts.fragment))
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query, fragment=fragment).geturl()
-
-
-def _without_value(parameter: str) -> str:
-    name, given, value = parameter.partition("=")
-    if not given or name.lower().replace("_", "-") in _HARMLESS or _SMALL.fullmatch(value):
-        return parameter
-    return f"{name}=..."
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from functools import cache, partial
 from math import isfinite
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from calipers.backends.negotiation import Frame, Negotiated
@@ -25,43 +25,53 @@ if TYPE_CHECKING:
 
 
 class HttpBackend(Negotiated):
-    """Sends requests to ``model`` at ``path`` below ``base_url``, with ``headers``, over one session per event loop.
+    """Sends requests to ``model`` at ``path`` below ``base_url``, over one session per event loop.
 
-    ``carried`` are the caller's own headers, which replace ours of the same name. ``timeout`` is in seconds for one
-    request. Errors name ``key_hint`` as the key's source and never show a key. ``lists_models`` is False if the
-    server's list of models does not show whether ``model`` exists. ``refused`` is what an earlier run learned.
-    Raises ConfigError for an address or a header that cannot work. Each provider has a subclass whose ``complete``
-    writes a request body and reads the reply.
+    ``headers`` are added to every request and replace ours of the same name. ``timeout`` is in seconds for one request.
+    Errors name ``api_key_env`` as the key's source and never show a key. ``lists_models`` is False if the server's list
+    of models does not show whether ``model`` exists. ``routing`` are body parameters for every request with structured
+    output. ``refused`` is what an earlier run learned. Raises ConfigError for an address or a header that cannot work.
+    Each API has a subclass whose ``complete`` writes a request body and reads the reply.
     """
+
+    path: ClassVar[str]
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
         self,
         model: str,
         *,
         base_url: str,
-        path: str,
-        headers: Mapping[str, str],
-        carried: Mapping[str, str] | None = None,
-        timeout: float,
-        key_hint: str,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        routing: Mapping[str, Any] | None = None,
         lists_models: bool = True,
+        timeout: float = 120.0,
         refused: Iterable[str] = (),
+        api_key_env: str | None = None,
     ) -> None:
         super().__init__(model, refused=refused)
-        parts = checked_url(base_url, path)
+        parts = checked_url(self.address(base_url), self.path)
         if not timeout > 0:
             raise ConfigError(f"timeout must be more than 0 seconds, not {timeout!r}.")
-        server = parts.netloc.rpartition("@")[2]
+        server, path = parts.netloc.rpartition("@")[2], parts.path.rstrip("/")
         self.host = parts.hostname or ""
-        self.url = self.endpoint = urlunsplit((parts.scheme, server, parts.path.rstrip("/"), "", ""))
-        self._path = path
-        self._lists_models = lists_models
-        asked_url = urlunsplit((parts.scheme, server, parts.path.rstrip("/"), parts.query, ""))
-        sent = _headers(parts, headers, carried or {})
-        self.peer = Peer(model, key_hint, secrets_in(sent))
-        self._http = cache(partial(_client, asked_url, sent, timeout))
+        self.url = self.endpoint = urlunsplit((parts.scheme, server, path, "", ""))
+        self._routing, self._lists_models = routing, lists_models
+        sent = _headers(parts, self.key_headers((api_key or "").strip()), headers or {})
+        self.peer = Peer(model, api_key_env or "the API key", secrets_in(sent))
+        self._http = cache(partial(_client, urlunsplit((parts.scheme, server, path, parts.query, "")), sent, timeout))
         """Returns the HTTP client, made when first used and shared with every copy of this backend."""
         self._models_hint: str | None = None
+
+    @staticmethod
+    def address(base_url: str) -> str:
+        """Return the address to which the API's path is added."""
+        return base_url
+
+    @staticmethod
+    def key_headers(key: str) -> dict[str, str]:
+        """Return the headers that carry a judge's key, which may be empty."""
+        return {"authorization": f"Bearer {key}"} if key else {}
 
     async def models(self) -> HttpReply:
         """Return the server's reply to a request for its list of models, whatever its status.
@@ -112,7 +122,7 @@ class HttpBackend(Negotiated):
         return settled
 
     def _post(self, body: Mapping[str, Any]) -> Awaitable[HttpReply]:
-        return self._http().request("POST", self._path, body=_encoded(body))
+        return self._http().request("POST", self.path, body=_encoded(body))
 
     async def _error(self, refusal: Refusal) -> BackendError:
         """Return the BackendError for a server's refusal. If the model was not found, the error lists what the server
@@ -170,12 +180,6 @@ def first_names(names: list[str]) -> str:
 
 
 # --- the request ------------------------------------------------------------------------------------------------------
-
-
-def bearer(api_key: str | None) -> dict[str, str]:
-    """Return the header that carries a judge's key, or nothing without a key."""
-    key = (api_key or "").strip()
-    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def _client(url: str, headers: Mapping[str, str], timeout: float) -> HttpClient:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from calipers.backends.context_window import question_bytes
-from calipers.backends.limits.prices import Pricing, find_pricing
+from calipers.backends.limits.budget import Pricing, find_pricing
 from calipers.backends.names import name_without_password, split_judge_name
 from calipers.backends.providers.known import provider_of
 from calipers.config.grouped_options import Criteria, Records

@@ -82,13 +82,11 @@ async def _served(service: Service, bound: Any, *, grace: float, kept: str) -> N
     if why is not None:
         print_message(f"Warning: the judge cannot be asked now, and requests wait or fail until it can: {why}")
     who = "every request needs a token" if service.tokens else "no token is needed"
-    with contextlib.ExitStack() as until_the_end:
 
-        def started() -> None:
-            until_the_end.enter_context(running.rare_collections())
-            print_message(f"Serving at {address} ({who}); {kept}. What it takes: {address}/openapi.json")
+    def started() -> None:
+        print_message(f"Serving at {address} ({who}); {kept}.")
 
-        await running.serve(service, bound, grace=grace, on_started=started)
+    await running.serve(service, bound, grace=grace, on_started=started)
 
 
 def _run(serving: Any) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calipers.backends.limits.prices import find_pricing
+from calipers.backends.limits.budget import find_pricing
 from calipers.backends.names import url_without_password
 from calipers.doctor import checks
 from calipers.doctor.diagnosis import Check, Conclusion, Diagnosis

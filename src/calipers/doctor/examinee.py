@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calipers.backends.connect import find_backend
-from calipers.backends.limits.failed_calls import Meter
+from calipers.backends.limits.budget import Meter
 from calipers.backends.limits.limited import Limited, Wrapper
 from calipers.backends.names import name_without_password
 from calipers.interfaces import Backend, FullBackend

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import count
 from typing import Generic, TypeVar
 
-from calipers.backends.limits.failed_calls import Meter
+from calipers.backends.limits.budget import Meter
 from calipers.errors import BackendError
 from calipers.interfaces import Backend, FullBackend, Store
 from calipers.types import (

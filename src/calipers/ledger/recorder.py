@@ -11,7 +11,7 @@ from hashlib import blake2b
 from itertools import count
 from typing import Any, Final
 
-from calipers.backends.limits.failed_calls import Meter
+from calipers.backends.limits.budget import Meter
 from calipers.errors import BackendError
 from calipers.interfaces import Backend, FullBackend, Store
 from calipers.ledger.answers import ATTEMPT, find_answer, find_learned, keys_without_verdict

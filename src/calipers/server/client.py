@@ -1,36 +1,34 @@
 """Clients of the server: a rollout or a group is sent until it is answered, and never judged twice.
 
-They need none of the server's packages.
+They need none of the server's packages. A reply that is not the answer to the request is refused, because its reward
+would become another rollout's; fields that a newer server adds are ignored.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import math
 import os
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args
+from urllib.parse import urlsplit
 
+import orjson
+
+from calipers.backends.transport.refusals import retry_after_seconds
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs.plain import type_in_words
-from calipers.server.replies import (
-    RolloutAnswer,
-    checked_seconds,
-    checked_token,
-    checked_url,
-    listed,
-    read_group,
-    read_rollout,
-    refusal,
-    request_json,
-    without_password,
-)
 from calipers.trainers.process import run_coroutine
-from calipers.types import GroupResult, TrajectoryGroup
-from calipers.types.encoding import printable
+from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult, Usage
+from calipers.types.encoding import finite_number, printable
+from calipers.types.results import GroupStatus, TrajectoryStatus
 
 if TYPE_CHECKING:
     import aiohttp
@@ -46,10 +44,30 @@ _SPARE: Final = 30.0
 """Seconds that a server may take beyond the time for which a request asks it to wait."""
 _LOGGED_EVERY: Final = 600.0
 """Seconds until a client says again that it repeats requests for the same cause."""
+_MOST_SHOWN: Final = 2000
+_AGAIN: Final = frozenset((429, 502, 504))
+"""What the server, or a proxy, answers to a request that may be sent again."""
 
 T = TypeVar("T")
 Messages = Sequence[Mapping[str, Any]]
-Sleep = Callable[[float], Awaitable[object]]
+AnswerStatus = Literal["scored", "abstained", "failed", "too_few", "late", "not_judged"]
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutAnswer:
+    """The server's answer for a rollout: a finite ``reward``, or None with a ``reason``, and never both.
+
+    ``status`` and the other fields are described in docs/server.md.
+    """
+
+    group_id: str
+    index: int
+    status: AnswerStatus
+    reward: float | None
+    score: float | None = None
+    stderr: float | None = None
+    reason: str | None = None
+    rewarded: int = 0
 
 
 class AsyncClient:
@@ -73,13 +91,13 @@ class AsyncClient:
         run: str = "",
         timeout: float = 3600.0,
         hold: float = 50.0,
-        sleep: Sleep = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._url, self._run = checked_url(url), run
-        self._shown = without_password(self._url)
-        self._timeout, self._hold = checked_seconds(timeout, hold)
+        self._url, self._run = _checked_url(url), run
+        self._shown = _without_password(self._url)
+        self._timeout, self._hold = _checked_seconds(timeout, hold)
         self._sleep, self._logged = sleep, dict[str, float]()
-        token = checked_token(token or os.environ.get(_TOKEN))
+        token = _checked_token(token or os.environ.get(_TOKEN))
         self._headers = {"Content-Type": "application/json", "Prefer": f"wait={self._hold}"} | (
             {"Authorization": f"Bearer {token}"} if token else {}
         )
@@ -103,14 +121,12 @@ class AsyncClient:
         not wait for it. ``context``, ``tools`` and ``rubric`` are the same for all rollouts of the group.
         ``policy_version`` is the version of the policy that wrote the rollout, or those of its parts in order.
         """
-        body: dict[str, Any] = {"group_id": group_id, "group_size": group_size, "index": index}
-        body["messages"] = listed("messages", messages)
-        body |= {"run": self._run} if self._run else {}
-        body |= {} if context is None else {"context": listed("context", context)}
-        body |= {} if tools is None else {"tools": listed("tools", tools)}
-        body |= {} if rubric is None else {"rubric": rubric}
-        body |= {} if policy_version is None else {"policy_version": policy_version}
-        return await self._answer("/v1/rollouts", body, partial(read_rollout, group_id=group_id, index=index))
+        body: dict[str, Any] = {"group_id": group_id, "group_size": group_size, "index": index, "rubric": rubric}
+        body |= {"policy_version": policy_version, "run": self._run or None, "messages": _listed("messages", messages)}
+        for name, value in (("context", context), ("tools", tools)):
+            body[name] = None if value is None else _listed(name, value)
+        sent = {name: value for name, value in body.items() if value is not None}
+        return await self._answer("/v1/rollouts", sent, partial(_read_rollout, group_id=group_id, index=index))
 
     async def score_group(self, group: TrajectoryGroup | Mapping[str, Any]) -> GroupResult:
         """Return the server's result for a whole group: a TrajectoryGroup, or an object of a groups file."""
@@ -118,7 +134,7 @@ class AsyncClient:
         if not isinstance(body, Mapping):
             raise InputError(f"a group is a TrajectoryGroup or an object of a groups file, not {type_in_words(group)}")
         sent = dict(body) | ({"run": self._run} if self._run else {})
-        return await self._answer("/v1/groups", sent, partial(read_group, sent=sent))
+        return await self._answer("/v1/groups", sent, partial(_read_group, sent=sent))
 
     async def aclose(self) -> None:
         """Close the client's connections to the server."""
@@ -134,7 +150,7 @@ class AsyncClient:
 
     async def _answer(self, path: str, body: Mapping[str, Any], read: Callable[[bytes], T]) -> T:
         """Send a request until the server answers it. ``read`` raises ValueError for a reply that is no answer."""
-        sent = request_json(body)
+        sent = _request_json(body)
         headers = self._headers | _route(self._run, str(body.get("group_id") or ""))
         loop = asyncio.get_running_loop()
         ends, failed, why = loop.time() + self._timeout, 0, ""
@@ -153,7 +169,7 @@ class AsyncClient:
                 if status == 202:
                     why, failed = "it is still waiting for the group", 0
                 else:
-                    why, asked = refusal(status, given, text, self._shown)
+                    why, asked = _refusal(status, given, text, self._shown)
                     self._note(f"HTTP {status}", why)
                     pause, failed = max(_pause(failed), asked), failed + 1
             if loop.time() + pause >= ends:
@@ -206,30 +222,10 @@ class Client:
         self._client = AsyncClient(url, token=token, run=run, timeout=timeout, hold=hold)
 
     def score_rollout(
-        self,
-        group_id: str,
-        group_size: int,
-        index: int,
-        messages: Messages,
-        *,
-        context: Messages | None = None,
-        tools: Sequence[Mapping[str, Any]] | None = None,
-        rubric: str | Mapping[str, Any] | None = None,
-        policy_version: int | Sequence[int] | None = None,
+        self, group_id: str, group_size: int, index: int, messages: Messages, **shared: Any
     ) -> RolloutAnswer:
-        """Return the server's answer as ``AsyncClient.score_rollout`` does."""
-        return run_coroutine(
-            self._client.score_rollout(
-                group_id,
-                group_size,
-                index,
-                messages,
-                context=context,
-                tools=tools,
-                rubric=rubric,
-                policy_version=policy_version,
-            )
-        )
+        """Return the server's answer as ``AsyncClient.score_rollout`` does, with its ``context`` and so on."""
+        return run_coroutine(self._client.score_rollout(group_id, group_size, index, messages, **shared))
 
     def score_group(self, group: TrajectoryGroup | Mapping[str, Any]) -> GroupResult:
         """Return the server's result as ``AsyncClient.score_group`` does."""
@@ -261,3 +257,193 @@ def _route(run: str, group_id: str) -> dict[str, str]:
 def _pause(failed: int) -> float:
     """Return the seconds until the next request to the server, after so many failures in a row."""
     return min(_LONGEST_PAUSE, 0.25 * 2.0 ** min(failed, 10)) * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
+
+
+# --- a request --------------------------------------------------------------------------------------------------------
+
+
+def _request_json(body: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, default=_plain).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            "the request holds half a surrogate pair, which UTF-8 cannot express; replace it, for example with "
+            'text.encode("utf-8", "replace").decode()'
+        ) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"the request cannot be written as JSON: {error}; send dicts, lists, text, numbers") from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Trajectory):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if callable(getattr(value, "tolist", None)):  # a numpy array or number, without importing numpy
+        return value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
+    raise TypeError(f"it holds an object of type {type(value).__name__}")
+
+
+def _listed(name: str, value: object) -> list[Any]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InputError(f"{name} must be a list of objects, not {type_in_words(value)}")
+    return list(value)
+
+
+def _checked_url(url: object) -> str:
+    """Return the server's address without a slash at its end. Raises ConfigError if it cannot be one."""
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        usable = usable and not (parts.query or parts.fragment)
+    except ValueError:  # a port above 65535, or a bracket that is not closed
+        usable = False
+    if not isinstance(url, str) or not usable or not url.isprintable() or " " in url:
+        shown = _without_password(url) if isinstance(url, str) else url
+        raise ConfigError(
+            f"the server's URL is {shown!r}; write it as http://HOST:PORT or https://HOST, with a port from 1 to 65535"
+        )
+    return url.rstrip("/")
+
+
+def _without_password(url: str) -> str:
+    return re.sub("//[^/]*@", "//", url)
+
+
+def _checked_token(token: object) -> str | None:
+    if not token:
+        return None
+    if not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigError(
+            "the server's token must be printable ASCII text without spaces; a line break at its end, as in text that "
+            "was read from a file, must be removed"
+        )
+    return token
+
+
+def _checked_seconds(timeout: object, hold: object) -> tuple[float, int]:
+    for name, value, most in (("timeout", timeout, math.inf), ("hold", hold, 9999)):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 < value <= most:  # type: ignore[operator]
+            bound = "" if most == math.inf else f" and at most {most:g}"
+            raise ConfigError(f"{name}={value!r}: it must be a number of seconds above 0{bound}")
+    return float(timeout), max(1, round(hold))  # type: ignore[arg-type, call-overload]
+
+
+# --- a reply ----------------------------------------------------------------------------------------------------------
+
+
+def _read_rollout(text: bytes, group_id: str, index: int) -> RolloutAnswer:
+    """Return the server's answer for this rollout. Raises ValueError for anything else."""
+    answer = _made(RolloutAnswer, _decoded(text), get_args(AnswerStatus))
+    if (answer.group_id, answer.index) != (group_id, index):
+        raise ValueError(f"it is for group {answer.group_id!r}, index {answer.index}, which was not asked for")
+    if (answer.status == "scored") != (answer.reward is not None):
+        raise ValueError(f"its status is {answer.status}, its reward {answer.reward}")
+    return answer
+
+
+def _read_group(text: bytes, sent: Mapping[str, Any]) -> GroupResult:
+    """Return the server's result for the group that was ``sent``. What has no field of its own is in ``extra``.
+
+    Raises ValueError for anything else.
+    """
+    found = _decoded(text)
+    usage = _made(Usage, _object(found.pop("usage", None), "usage"))
+    result = _made(GroupResult, found, get_args(GroupStatus))
+    rows = [_object(row, "a trajectory") for row in result.trajectories]
+    made = tuple(replace(_made(TrajectoryResult, row, get_args(TrajectoryStatus)), extra=row) for row in rows)
+    result = replace(result, trajectories=made, warnings=tuple(map(str, result.warnings)), usage=usage, extra=found)
+    asked, members = sent.get("group_id"), sent.get("trajectories")
+    if asked is not None and result.group_id != str(asked):
+        raise ValueError(f"it is for group {result.group_id!r}, which was not asked for")
+    members = members if isinstance(members, list) else made
+    if len(members) != len(made):
+        raise ValueError(f"it has {len(made)} trajectories, the group has {len(members)}")
+    for member, row in zip(members, made, strict=True):
+        own = member.get("id") if isinstance(member, Mapping) else None
+        if own is not None and row.id != str(own):
+            raise ValueError(f"it has trajectory {row.id!r} where the group has {own!r}")
+    return result
+
+
+def _made(kind: type[T], found: dict[str, Any], statuses: tuple[str, ...] = ()) -> T:
+    """Return a dataclass with the fields of an object that the server sent, which are taken out of it.
+
+    Null is the default, too; a reward may be null but not missing. Raises ValueError for another kind of value.
+    """
+    values: dict[str, Any] = {}
+    for one in fields(kind):  # type: ignore[arg-type]  # each of them is a dataclass
+        if one.name not in _CHECKED:
+            continue
+        what, fits = _CHECKED[one.name]
+        required = "reward" not in found if one.name == "reward" else one.default is MISSING
+        value = found.pop(one.name, None)
+        if value is None and not required:
+            values |= {one.name: None} if one.default is MISSING else {}
+        elif not fits(value) or (one.name == "status" and value not in statuses):
+            raise ValueError(f"its {one.name} is {printable(repr(value))[:80]}, which is not {what}")
+        else:
+            values[one.name] = value
+    return kind(**values)
+
+
+_CHECKED: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
+    **dict.fromkeys(("group_id", "id", "explanation", "reason"), ("text", lambda value: isinstance(value, str))),
+    "status": ("a status", lambda value: isinstance(value, str)),
+    **dict.fromkeys(
+        ("index", "rewarded", "judge_calls", "attempts", "unusable", "input_tokens", "output_tokens", "cached_tokens"),
+        ("a whole number", lambda value: type(value) is int and value >= 0),
+    ),
+    **dict.fromkeys(
+        ("reward", "score", "stderr", "cost_usd"), ("a number", lambda value: finite_number(value) is not None)
+    ),
+    **dict.fromkeys(("trajectories", "warnings"), ("a list", lambda value: isinstance(value, list))),
+}
+
+
+def _refusal(status: int, headers: Mapping[str, str], text: bytes, url: str) -> tuple[str, float]:
+    """Return why the server did not answer now, and for how many seconds it asks the client to wait.
+
+    Raises for a refusal that sending again does not change. Behind a proxy, a failure that is not in the server's words
+    is the proxy's: the server may be about to start again, so the request is sent again.
+    """
+    words = _own_words(text)
+    why = f"HTTP {status}" if words is None else f"{words[0]} (HTTP {status}, request {words[1]})"
+    if status == 401:
+        raise ConfigError(f"{url}: {why}")
+    if words is None:
+        again = status in {408, 429} or status >= 500
+    else:
+        again = status in _AGAIN or (status >= 500 and "Retry-After" in headers)
+    if again:
+        return why, retry_after_seconds(headers) or 0.0
+    if 400 <= status < 500:
+        raise InputError(f"{url}: {why}")
+    raise CalipersError(f"{url}: {why}")
+
+
+def _own_words(text: bytes) -> tuple[str, str] | None:
+    """Return the error and the request's id if the server itself refused; None for a proxy's page."""
+    try:
+        said = orjson.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(said, dict) or not all(isinstance(said.get(name), str) for name in ("error", "request_id")):
+        return None
+    return printable(said["error"])[:_MOST_SHOWN], printable(said["request_id"])[:128]
+
+
+def _decoded(text: bytes) -> dict[str, Any]:
+    try:
+        return _object(orjson.loads(text), "it")
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON: {error}") from error
+
+
+def _object(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} is not a JSON object")  # noqa: TRY004 - data, as all that is checked here
+    return value

@@ -18,7 +18,6 @@ import orjson
 
 from calipers.errors import InputError, LedgerError
 from calipers.inputs import as_group, as_trajectory
-from calipers.judging.preparing import EarlySearch, Prepare
 from calipers.ledger import WritableLedger, group_digest
 from calipers.ledger.answers import require_object
 from calipers.ledger.calls import SingleFlight
@@ -41,7 +40,7 @@ _AGAIN: Final = 30.0
 _LOST: Final = 600.0
 """Seconds after a group was judged in which a rollout whose answer was not sent may be sent again."""
 _LARGE: Final = 2**18
-"""Requests of more bytes are rendered in a thread: escapes in megabytes of hostile text take seconds."""
+"""Groups of more bytes are rendered in a thread: escapes in megabytes of hostile text take seconds."""
 _NOBODY: Final = Trajectory("?", ())
 """A rollout without messages, of which only the group's common fields are read."""
 _MARK: Final = "served"
@@ -107,7 +106,6 @@ class Group:
     head: TrajectoryGroup
     common: bytes
     outcome: asyncio.Future[dict[Place, Any]]
-    prepare: Prepare = lambda member: member
     forms: set[bytes] = field(default_factory=set)
     places: list[Place] = field(default_factory=list)
     taking: bool = True
@@ -126,16 +124,14 @@ class Collector:
     Groups with ids (``named``) are judged at the deadline ``wait`` if ``quorum`` rollouts have come, and remembered in
     the ledger. Those of an engine are judged when all their callers wait, or not at all; two rollouts of a prompt may
     have the same text, so a text that comes again is the same rollout if the caller of that place has left before its
-    answer was sent. ``limit`` is in seconds from the first rollout until judging is cancelled. ``repeated`` and
-    ``late`` count requests for rollouts that were there already, and rollouts that came too late.
+    answer was sent. ``limit`` is in seconds from the first rollout until judging is cancelled.
     """
 
-    def __init__(  # noqa: PLR0913 - what a tenant consists of
+    def __init__(
         self,
         run: JudgedRun,
         room: Room,
         ledger: WritableLedger | None,
-        early: EarlySearch,
         answer: Answer,
         *,
         named: bool,
@@ -143,7 +139,7 @@ class Collector:
         quorum: int | None = None,
         limit: float | None = None,
     ) -> None:
-        self.run, self._room, self._ledger, self._early, self._answer = run, room, ledger, early, answer
+        self.run, self._room, self._ledger, self._answer = run, room, ledger, answer
         self._named, self._wait, self._quorum, self._limit = named, wait, quorum, limit
         self._score: Callable[[TrajectoryGroup], Awaitable[GroupResult]] = run.wrap(run.judge.score_group)
         self._one_of_several = ledger is not None and ledger.claims
@@ -152,8 +148,6 @@ class Collector:
         self._tasks: set[asyncio.Task[None]] = set()
         self._lookups: SingleFlight[None] = SingleFlight()
         self._draining = False
-        self.repeated = 0
-        self.late = 0
 
     @property
     def gathering(self) -> int:
@@ -170,10 +164,7 @@ class Collector:
         """
         self.run.require_running()
         group = await self._known(sent.key)
-        trajectory = None
-        if group is None or all(place.number != sent.number for place in group.places):
-            trajectory = await self._ready(sent, sent.trajectory())
-            group = self._last(sent.key)  # it may have begun, or been judged, during the search
+        trajectory = sent.trajectory()
         if group is None:
             group = self._begun(sent)
         elif group.size != sent.size:
@@ -184,18 +175,16 @@ class Collector:
         self._require_shared(group, sent)
         place = next((one for one in group.places if one.number == sent.number), None)
         if place is not None:
-            if place.seen != digest(sent.messages) and place.seen != digest(sent.trajectory().messages):
+            if place.seen not in {digest(sent.messages), digest(trajectory.messages)}:
                 raise conflict(
                     f"rollout {sent.number} of group {sent.title!r} arrived before with other messages; an index "
                     "names one rollout of its group, and a group_id one group of its run"
                 )
-            self.repeated += 1
         elif group.taking:
-            place = self._entered(group, sent, trajectory or sent.trajectory())
+            place = self._entered(group, sent, trajectory)
         elif self._draining and not group.judged:  # it may have been sent away just now: the next server knows
             raise draining()
         if place is None or not sent.messages:
-            self.late += bool(sent.messages)
             return self._answer(sent.key, sent.number, MemberResult(None, LATE if sent.messages else NO_MESSAGES))
         return await _answer_in(group, place)
 
@@ -208,9 +197,7 @@ class Collector:
         self.run.require_running()
         key = ("/groups", group_digest(group))
         known = self._last(key)
-        if known is not None:
-            self.repeated += 1
-        else:
+        if known is None:
             members = len(group.trajectories)
             self._require_room(members)
             self._room.hold(size, members=members)
@@ -239,7 +226,7 @@ class Collector:
                     trajectory, why = sent.trajectory(), None
                 except InputError as error:  # no text of a policy may end a training run
                     trajectory, why = _NOBODY, str(error)
-                taken.append(self._taken(sent, await self._ready(sent, trajectory), why))
+                taken.append(self._taken(sent, trajectory, why))
             while waiting := {group.outcome for group, _ in taken if not group.outcome.done()}:
                 watched: list[asyncio.Future[Any]] = [*waiting, left]
                 await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
@@ -263,7 +250,6 @@ class Collector:
                 same = (place.seen, place.number) == (seen, sent.number)
                 if same and (again or (place.callers == 0 and not place.given)):
                     place.callers += 1
-                    self.repeated += 1
                     self._close_if_complete(group)
                     return group, place
         last = self._last(sent.key)
@@ -279,14 +265,6 @@ class Collector:
 
     # --- gathering
 
-    async def _ready(self, sent: Sent, trajectory: Trajectory) -> Trajectory:
-        """Return a rollout after it was searched for attacks, and rendered if that would hold up the event loop."""
-        await self._early.search(trajectory.messages)
-        if sent.held <= _LARGE or not trajectory.messages:
-            return trajectory
-        head = read_common_fields(sent.shared, _NOBODY)
-        return await asyncio.to_thread(self.run.judge.preparing(head, early=self._early), trajectory)
-
     def _last(self, key: Key) -> Group | None:
         groups = self._groups.get(key)
         return groups[-1] if groups else None
@@ -300,9 +278,7 @@ class Collector:
         """Return a new group for its first rollout; it is registered when the rollout has entered."""
         self._require_room(sent.size)
         named = {"group_id": recorded_name(*sent.key), **_mark(sent.key, sent.size)}
-        group = self._opened(sent.key, sent.title, sent.size, read_common_fields({**sent.shared, **named}, _NOBODY))
-        group.prepare = self.run.judge.preparing(group.head, early=self._early)
-        return group
+        return self._opened(sent.key, sent.title, sent.size, read_common_fields({**sent.shared, **named}, _NOBODY))
 
     def _opened(self, key: Key, title: str, size: int, head: TrajectoryGroup) -> Group:
         return Group(key, title, size, head, _digest_of_shared(head), asyncio.get_running_loop().create_future())
@@ -324,7 +300,6 @@ class Collector:
     ) -> Place:
         """Add a rollout to its group. Raises RefusalError if there is no room, and what reading it raises."""
         readable = why is None and bool(trajectory.messages)
-        ready = trajectory if trajectory.prepared is not None or not readable else group.prepare(trajectory)
         self._room.hold(sent.held, held=group.held)
         if not group.places:
             self._groups.setdefault(group.key, []).append(group)
@@ -332,7 +307,7 @@ class Collector:
             group.ends = None if self._limit is None else _now() + self._limit
         group.held += sent.held
         group.members += 1
-        place = Place(digest(sent.messages), sent.number, ready if readable else None, callers)
+        place = Place(digest(sent.messages), sent.number, trajectory if readable else None, callers)
         group.places.append(place)
         self._close_if_complete(group)
         return place
@@ -378,9 +353,8 @@ class Collector:
     async def _judged(self, group: Group, judged: TrajectoryGroup, members: Sequence[Place]) -> None:
         try:
             async with asyncio.timeout_at(group.ends) as limited:
-                if group.whole and group.held > _LARGE:
-                    prepare = self.run.judge.preparing(group.head, early=self._early)
-                    judged = await asyncio.to_thread(_each, prepare, judged)
+                if group.held > _LARGE:
+                    judged = await asyncio.to_thread(_prepared, self.run.judge.preparing(group.head), judged)
                 result = await self._score(judged)
             if group.whole:
                 answers: dict[Place, Any] = {members[0]: to_json(result.to_dict())}
@@ -438,7 +412,6 @@ class Collector:
         self._room.release(group.members, group.held)
         for place in group.places:
             place.trajectory = None
-        group.prepare = lambda member: member
         self._remember(group)
 
     def _fail(self, group: Group, error: Exception) -> None:
@@ -572,7 +545,7 @@ def _digest_of_shared(group: TrajectoryGroup) -> bytes:
     return digest([group.context, group.tools, rubric])
 
 
-def _each(prepare: Prepare, group: TrajectoryGroup) -> TrajectoryGroup:
+def _prepared(prepare: Callable[[Trajectory], Trajectory], group: TrajectoryGroup) -> TrajectoryGroup:
     return replace(group, trajectories=tuple(prepare(one) if one.messages else one for one in group.trajectories))
 
 

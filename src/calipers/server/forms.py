@@ -1,6 +1,4 @@
-"""The forms of requests and answers, our own and the engines'. Requests are checked against them; OpenAPI is made of
-them.
-"""
+"""The forms of requests and answers, our own and the engines'. Requests are checked against them."""
 
 from __future__ import annotations
 
@@ -8,39 +6,42 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-GroupId = Annotated[
-    str,
-    msgspec.Meta(min_length=1, max_length=512, description="The group's name, which no other group of the run has."),
-]
-Run = Annotated[
-    str,
-    msgspec.Meta(
-        max_length=128,
-        pattern="^[A-Za-z0-9._-]*$",
-        description="The training run. The same group_id in two runs names two groups.",
-    ),
-]
-Size = Annotated[int, msgspec.Meta(ge=1, le=4096, description="The number of rollouts of a group.")]
-Messages = Annotated[list[dict[str, Any]], msgspec.Meta(description="Chat messages in OpenAI's form.")]
+GroupId = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+Name = Annotated[str, msgspec.Meta(max_length=128, pattern="^[A-Za-z0-9._-]*$")]
+Size = Annotated[int, msgspec.Meta(ge=1, le=4096)]
+Messages = list[dict[str, Any]]
 Rubric = str | dict[str, Any] | None
 Tools = list[dict[str, Any]] | None
 Version = Annotated[int, msgspec.Meta(ge=0, le=9007199254740991)]
 Versions = Version | Annotated[list[Version], msgspec.Meta(min_length=1, max_length=4096)] | None
 
 
+class Query(msgspec.Struct, frozen=True):
+    """What the URL of an engine's request may say.
+
+    Rollouts of two runs are never in one group. With ``reward_key`` (the engine's ``--reward-key``), the answer is an
+    object that has the reward under this key, and ``judge_scored``.
+    """
+
+    group_size: Size | None = None
+    run: Name = ""
+    reward_key: Name | None = None
+
+
 class Rollout(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One rollout of a group.
 
     ``context``, ``tools`` and ``rubric`` are what the rollouts of the group share, as in a groups file; they must be
-    the same for each rollout. A rollout without messages is reported lost: its siblings do not wait for it.
-    ``policy_version`` is the version of the policy that wrote this rollout, or a list of those of its parts.
+    the same for each rollout. A rollout without messages is reported lost: its siblings do not wait for it. The same
+    ``group_id`` in two runs names two groups. ``policy_version`` is the version of the policy that wrote this rollout,
+    or a list of those of its parts.
     """
 
     group_id: GroupId
     group_size: Size
-    index: Annotated[int, msgspec.Meta(ge=0, le=4095, description="The rollout's number in its group, from 0.")]
+    index: Annotated[int, msgspec.Meta(ge=0, le=4095)]
     messages: Messages
-    run: Run = ""
+    run: Name = ""
     context: Messages | None = None
     tools: Tools = None
     rubric: Rubric = None
@@ -65,7 +66,7 @@ class Group(msgspec.Struct, frozen=True):
 
     trajectories: Annotated[list[Member], msgspec.Meta(min_length=1, max_length=4096)]
     group_id: GroupId | None = None
-    run: Run = ""
+    run: Name = ""
     context: Messages | None = None
     tools: Tools = None
     rubric: Rubric = None

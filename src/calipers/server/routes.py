@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from calipers.inputs import as_group
 from calipers.server import forms
+from calipers.server.client import RolloutAnswer
 from calipers.server.collector import LATE, Key, Sent, digest
 from calipers.server.limits import RefusalError, invalid
-from calipers.server.replies import RolloutAnswer
 from calipers.trainers.cohorts import MemberResult, NamedKey, key_of_prompt
 from calipers.trainers.nemo_gym import group_key as gym_key
 from calipers.trainers.nemo_gym import items_for_judge, prompt_of
@@ -26,29 +26,9 @@ from calipers.trainers.rewards import NEUTRAL, with_exact_ties
 from calipers.trainers.rows import assistant_message, prompt_messages, read_label_of_row, rubric_of_row
 from calipers.trainers.run import float_reward, is_group_scored
 from calipers.types import TrajectoryGroup
-from calipers.types.encoding import printable, to_json
+from calipers.types.encoding import to_json
 
 _ENCODER: Final = msgspec.json.Encoder()
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter in the query of a request: ``form`` is what its value must be."""
-
-    name: str
-    description: str
-    form: Any
-    default: Any = None
-
-    def read(self, query: Mapping[str, str]) -> Any:
-        """Return the value in the query of a URL, or the default. Raises RefusalError for what cannot be one."""
-        text = query.get(self.name)
-        if text is None:
-            return self.default
-        try:
-            return msgspec.convert(text, self.form, strict=False)
-        except msgspec.ValidationError as error:
-            raise invalid(f"?{self.name}={printable(text[:40])} in the URL: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +37,7 @@ class Asked:
 
     form: Any
     body: bytes
-    parameters: Mapping[str, Any]
+    query: forms.Query
     size: int | None = None
 
     @property
@@ -70,7 +50,7 @@ class Asked:
 
     def group_size(self, stated: int | None = None) -> int:
         """Return the size of an engine's group. Raises RefusalError if nobody says it."""
-        size: int | None = stated or self.parameters["group_size"] or self.size
+        size = stated or self.query.group_size or self.size
         if size is None:
             why = "add ?group_size=N to the URL, or start the server with --group-size N"
             raise invalid(f"the size of the group is not known: {why}")
@@ -92,26 +72,25 @@ Work: TypeAlias = Whole | Sequence[Sent]
 class Route:
     """A route of the server: POST to ``path``, with JSON of the ``form``.
 
-    ``read`` returns what a request asks for, and ``write`` an answer of the form ``answer``. ``waits``: the answer may
-    take long, and the request may say how long it waits. ``engine`` is None for rollouts that have ids.
+    ``read`` returns what a request asks for, and ``write`` the answer. ``waits``: the answer may take long, and the
+    request may say how long it waits. ``engine`` is None for rollouts that have ids.
     """
 
     path: str
-    name: str
-    summary: str
     form: Any
     read: Callable[[Asked], Work]
     write: Callable[[Asked, Sequence[Any]], bytes]
-    answer: Any = dict[str, Any]
     engine: str | None = None
-    parameters: tuple[Parameter, ...] = ()
     waits: bool = False
 
     def asked(self, body: bytes, query: Mapping[str, str], size: int | None) -> Asked:
         """Return a request, checked. Raises RefusalError (400, 422)."""
-        parameters = {one.name: one.read(query) for one in self.parameters}
         try:
-            return Asked(_decoder(self.form).decode(body), body, parameters, size)
+            said = msgspec.convert(query, forms.Query, strict=False)
+        except msgspec.ValidationError as error:
+            raise invalid(f"the query of the URL: {error}") from None
+        try:
+            return Asked(_decoder(self.form).decode(body), body, said, size)
         except msgspec.ValidationError as error:
             raise invalid(str(error)) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -153,14 +132,9 @@ def _read_rollout(asked: Asked) -> Work:
     title = f"{one.run}:{one.group_id}" if one.run else one.group_id
     return [
         Sent(
-            (one.run, one.group_id),
-            title,
-            one.group_size,
-            one.messages,
-            shared,
-            len(asked.body),
-            one.index,
-            one.policy_version,
+            *((one.run, one.group_id), title, one.group_size, one.messages, shared, len(asked.body)),
+            number=one.index,
+            version=one.policy_version,
         )
     ]
 
@@ -189,7 +163,7 @@ def _sent(
     of: int = 1,
 ) -> Sent:
     """Return a rollout of an engine, whose groups have a key in place of an id. ``of`` came in the same request."""
-    whole = key.within(asked.parameters["run"], size)
+    whole = key.within(asked.query.run, size)
     # No run of our own clients has a name that begins with a slash.
     name = (f"/{engine}", f"{whole} {digest([repr(part) for part in whole.parts]).hex()}")
     return Sent(name, str(whole), size, messages, {"context": [], **shared}, len(asked.body) // of, number)
@@ -237,22 +211,12 @@ def _remote_rm(engine: str) -> Route:
         return [_sent(asked, engine, key, asked.group_size(), said[0], {"rubric": rubric})]
 
     def write(asked: Asked, found: Sequence[Any]) -> bytes:
-        is_list, named = isinstance(asked.form, list), asked.parameters["reward_key"]
+        is_list, named = isinstance(asked.form, list), asked.query.reward_key
         pairs = _of_whole(found) if is_list else found
         rewards = [{named: reward, "judge_scored": scored} if named else reward for reward, scored in pairs]
         return to_json(rewards if is_list else rewards[0])
 
-    return Route(
-        path=f"/{engine}/remote_rm",
-        name=engine,
-        summary=f"--rm-url of {engine}, with --rm-type remote_rm. {_CONSTANT} A list of samples is a whole group.",
-        form=forms.RemoteSample | list[forms.RemoteSample],
-        answer=float | dict[str, float] | list[float | dict[str, float]],
-        read=read,
-        write=write,
-        engine=engine,
-        parameters=(_GROUP_SIZE, _RUN, _REWARD_KEY),
-    )
+    return Route(f"/{engine}/remote_rm", forms.RemoteSample | list[forms.RemoteSample], read, write, engine)
 
 
 def _of_whole(found: Sequence[Any]) -> list[tuple[float, float]]:
@@ -286,18 +250,6 @@ def _write_comparison(_: Asked, found: Sequence[Any]) -> bytes:
     return to_json({"rewards": [reward for reward, _ in pairs], "metrics": metrics, "comparison_results": None})
 
 
-_CONSTANT: Final = "If any rollout of a group stays unscored, all of the group get 0.5."
-_NAME: Final[Any] = Annotated[str, msgspec.Meta(max_length=128, pattern="^[A-Za-z0-9._-]*$")]
-_GROUP_SIZE: Final = Parameter(
-    "group_size", "The number of rollouts of a prompt. Default: the server's --group-size.", forms.Size
-)
-_RUN: Final = Parameter("run", "The training run: rollouts of two runs are never in one group.", _NAME, default="")
-_REWARD_KEY: Final = Parameter(
-    "reward_key",
-    "Answer with an object that has the reward under this key (the engine's --reward-key), and judge_scored.",
-    _NAME,
-)
-
 PATIENCE_OF: Final = {"openrlhf": 180.0, "slime": 120.0, "miles": 300.0, "nemo_gym": None}
 """Seconds after which an engine gives up a request and sends it again; None means that it waits for ever.
 
@@ -306,64 +258,13 @@ none.
 """
 
 ROUTES: Final = (
-    Route(
-        path="/v1/rollouts",
-        name="scoreRollout",
-        summary="Score a rollout against its siblings, which other requests bring. Held until the group is judged.",
-        form=forms.Rollout,
-        answer=RolloutAnswer,
-        read=_read_rollout,
-        write=lambda _, found: _ENCODER.encode(found[0]),
-        waits=True,
-    ),
-    Route(
-        path="/v1/groups",
-        name="scoreGroup",
-        summary="Score a whole group: an object of a groups file, answered with a line of a result file.",
-        form=forms.Group,
-        read=_read_group,
-        write=lambda _, found: found[0],
-        waits=True,
-    ),
-    Route(
-        path="/openrlhf",
-        name="openrlhf",
-        summary=f"OpenRLHF's --reward.remote_url. {_CONSTANT}",
-        form=forms.OpenRlhfRequest,
-        read=_read_openrlhf,
-        write=_write_openrlhf,
-        engine="openrlhf",
-        parameters=(_GROUP_SIZE, _RUN),
-    ),
+    Route("/v1/rollouts", forms.Rollout, _read_rollout, lambda _, found: _ENCODER.encode(found[0]), waits=True),
+    Route("/v1/groups", forms.Group, _read_group, lambda _, found: found[0], waits=True),
+    Route("/openrlhf", forms.OpenRlhfRequest, _read_openrlhf, _write_openrlhf, "openrlhf"),
     _remote_rm("slime"),
     _remote_rm("miles"),
-    Route(
-        path="/verify",
-        name="nemoGymVerify",
-        summary=f"NeMo-Gym's /verify. {_CONSTANT}",
-        form=forms.GymRow,
-        read=_read_gym,
-        write=_write_gym,
-        engine="nemo_gym",
-        parameters=(_GROUP_SIZE, _RUN),
-    ),
-    Route(
-        path="/compare",
-        name="nemoGymCompare",
-        summary=f"NeMo-Gym's genrm_compare: a whole group. {_CONSTANT}",
-        form=forms.GymComparison,
-        read=_read_comparison,
-        write=_write_comparison,
-        engine="nemo_gym",
-        parameters=(_RUN,),
-    ),
-    Route(
-        path="/seed_session",
-        name="nemoGymSeedSession",
-        summary="NeMo-Gym's agents send this before each rollout. It does nothing.",
-        form=Any,
-        read=lambda _: (),
-        write=lambda _, __: b"{}",
-        engine="nemo_gym",
-    ),
+    Route("/verify", forms.GymRow, _read_gym, _write_gym, "nemo_gym"),
+    Route("/compare", forms.GymComparison, _read_comparison, _write_comparison, "nemo_gym"),
+    # NeMo-Gym's agents send this before each rollout.
+    Route("/seed_session", Any, lambda _: (), lambda _, __: b"{}", "nemo_gym"),
 )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import math
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from calipers.errors import ConfigError
@@ -25,10 +23,6 @@ _KEEP_ALIVE = 75
 _CLOSE_EVERY = 0.1
 _TO_SEND = 2
 """Seconds, after the grace of the end is over, in which the last answers are sent before connections are cut."""
-_COLLECTIONS = (1_000, 500, 10)
-"""Thresholds of the garbage collector's three generations. The youngest objects are looked at in pieces of less than a
-millisecond, all others as rarely as memory allows, should there be a cycle after all.
-"""
 _SPARE_FILES = 256
 """Open files that the process needs beside the connections of waiting rollouts."""
 
@@ -37,7 +31,6 @@ def require_installed() -> None:
     """Raise ConfigError, with the install command, if a package that the server needs is missing."""
     try:
         import msgspec  # noqa: F401, PLC0415 - only looked for
-        import starlette  # noqa: F401, PLC0415 - likewise
         import uvicorn  # noqa: F401, PLC0415 - likewise
     except ImportError as error:
         raise ConfigError(f"the server needs {error.name}: pip install 'calipers[server]'") from None
@@ -67,12 +60,8 @@ def allow_open_files(wanted: int) -> str | None:
         return None
     allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    if allowed >= needed:
-        return None
-    return (
-        f"the system allows {allowed} open files, and {wanted} waiting rollouts need {needed}, one for each of their "
-        f"connections: raise the limit (ulimit -n {needed}, LimitNOFILE={needed}) or lower --max-waiting"
-    )
+    short = f"{wanted} waiting rollouts need {needed} open files, and the system allows {allowed}: raise the limit "
+    return None if allowed >= needed else f"{short}(ulimit -n {needed}) or lower --max-waiting"
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
@@ -93,25 +82,6 @@ def address_of(bound: socket.socket) -> str:
     """Return the URL of a server's socket."""
     host, port = bound.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Let Python's garbage collector run rarely, for a process that is nothing but a server.
-
-    A request leaves no reference cycles, so a collection finds nothing, and it takes as long as there are objects: with
-    thousands of waiting rollouts, up to a third of a second in which nobody is answered. What exists when this is
-    called is never looked at again.
-    """
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*map(max, _COLLECTIONS, before))
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 async def serve(
@@ -159,7 +129,12 @@ async def serve(
         timeout_graceful_shutdown=math.ceil(grace) + _TO_SEND,
     )
     server = Server(config)
-    ending = None if ends is None else asyncio.ensure_future(_exit_after(ends, server))
+
+    async def exit_at_the_end(ends: asyncio.Event) -> None:
+        await ends.wait()
+        server.should_exit = True
+
+    ending = None if ends is None else asyncio.ensure_future(exit_at_the_end(ends))
     try:
         await server.serve(sockets=[bound])
     finally:
@@ -173,11 +148,6 @@ async def _close_idle(connections: set[Any]) -> None:
         for connection in list(connections):
             connection.shutdown()
         await asyncio.sleep(_CLOSE_EVERY)
-
-
-async def _exit_after(ends: asyncio.Event, server: Any) -> None:
-    await ends.wait()
-    server.should_exit = True
 
 
 def _bounded_protocol() -> Any:

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 from calipers.errors import CalipersError
 from calipers.guard.injection import find_attacks
 from calipers.judging.judge import Judge
-from calipers.judging.preparing import EarlySearch
 from calipers.ledger import WritableLedger, open_ledger
 from calipers.monitoring.monitor import Monitor
 from calipers.server.collector import Collector
@@ -57,13 +56,12 @@ class Tenant:
         _ = self.judge.store  # begins the run: with the first group, a locked ledger would hold up the event loop
         self.run = JudgedRun(self.judge, patience=limits.patience, min_scored=limits.quorum)
         self.float_run = run_for_floats(self.judge, patience=limits.patience)
-        parts = room, self.ledger, EarlySearch()
-        self.own = Collector(self.run, *parts, rollout_answer, named=True, wait=limits.wait, quorum=limits.quorum)
+        self.own = Collector(
+            self.run, room, self.ledger, rollout_answer, named=True, wait=limits.wait, quorum=limits.quorum
+        )
         self.engines = {
             name: Collector(
-                self.float_run,
-                *parts,
-                engine_answer,
+                *(self.float_run, room, self.ledger, engine_answer),
                 named=False,
                 wait=limits.wait if patience is None else min(limits.wait, _FOR_SIBLINGS * patience),
                 limit=None if patience is None else patience - _MARGIN,
@@ -220,11 +218,8 @@ async def _ledger_fails(tenant: Tenant) -> str | None:
     try:
         async with asyncio.timeout(_LEDGER_SECONDS):
             await tenant.require_usable_ledger()
-    except TimeoutError:
-        why = logged = f"the ledger did not answer within {_LEDGER_SECONDS:g} seconds"
-    except CalipersError as error:  # it names the database, which is nothing for callers
-        why, logged = "the ledger cannot be used; the server's log says why", str(error)
-    else:
-        return None
-    _log.warning("tenant %s is not ready: %s", tenant.settings.name, logged)
-    return why
+    except (TimeoutError, CalipersError) as error:  # it names the database, which is nothing for callers
+        why = str(error) or f"it did not answer within {_LEDGER_SECONDS:g} seconds"
+        _log.warning("tenant %s is not ready: %s", tenant.settings.name, why)
+        return "the ledger cannot be used; the server's log says why"
+    return None

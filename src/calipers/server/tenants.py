@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import hmac
 import os
 import re
@@ -15,6 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from calipers.backends.limits.budget import Budget
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.opening import is_postgres, ledger_name
@@ -24,8 +25,15 @@ VARIABLE: Final = "CALIPERS_SERVER_TOKEN"
 """The environment variable with the token of a server that has a single tenant."""
 _SHORTEST: Final = 16
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_TOKENS: Final = ("token", "token-env", "sha256")
-_KEYS: Final = frozenset({*_TOKENS, "budget", "ledger"})
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
+    """A tenant's table in the file of tokens."""
+
+    token: str | None = None
+    token_env: str | None = None
+    ledger: str | None = None
+    budget: dict[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,47 +77,24 @@ def tenants_from(path: Path | None, environ: Mapping[str, str] = os.environ) -> 
     return tuple(tenants)
 
 
-def _tenant(path: Path, name: str, table: Any, environ: Mapping[str, str]) -> TenantSettings:
+def _tenant(path: Path, name: str, given: Any, environ: Mapping[str, str]) -> TenantSettings:
     where = f"{path}: [{name}]"
-    if not isinstance(table, dict):
-        raise ConfigError(f'{path}: {name!r} is not a table; write [{name}] and, below it, token-env = "VARIABLE"')
     if not _NAME.fullmatch(name):
         raise ConfigError(f"{where}: a tenant's name has up to 64 letters, digits, - and _")
-    if unknown := sorted(table.keys() - _KEYS):
-        raise ConfigError(f"{where}: unknown key {unknown[0]!r}. Known: {', '.join(sorted(_KEYS))}.")
-    ledger, budget = table.get("ledger"), table.get("budget")
-    if not isinstance(ledger, str | None):
-        raise ConfigError(f"{where}: ledger must be a text")
-    if not isinstance(budget, dict | None):
-        raise ConfigError(f"{where}: budget must be a table such as {{ usd = 5 }}")
-    if budget is not None:
-        try:
-            Budget.of(budget)
-        except ConfigError as error:
-            raise ConfigError(f"{where}: {error}; write it as budget = {{ usd = 5 }}") from None
-    return TenantSettings(name, _digest_in(table, where, environ), ledger, budget)
-
-
-def _digest_in(table: Mapping[str, Any], where: str, environ: Mapping[str, str]) -> bytes:
-    given = [key for key in _TOKENS if key in table]
-    if len(given) != 1:
-        raise ConfigError(f"{where}: must have one of token-env, sha256 and token")
-    value = table[given[0]]
-    if not isinstance(value, str):
-        raise ConfigError(f"{where}: {given[0]} must be a text")
-    if given[0] == "token":
-        return _digest_of(value, where)
-    if given[0] == "token-env":
-        if value not in environ:
-            raise ConfigError(f"{where}: the environment has no variable {value}")
-        return _digest_of(environ[value], f"{where}: {value}")
     try:
-        digest = binascii.unhexlify(value)
-    except ValueError:
-        digest = b""
-    if len(digest) != sha256().digest_size:
-        raise ConfigError(f"{where}: sha256 must be 64 hexadecimal digits, as `sha256sum` prints them")
-    return digest
+        table = msgspec.convert(given, _Table)
+        if table.budget is not None:
+            Budget.of(table.budget)
+    except (msgspec.ValidationError, ConfigError) as error:
+        raise ConfigError(
+            f'{where}: {error}; write token-env = "VARIABLE" and perhaps budget = {{ usd = 5 }} and ledger = "FILE"'
+        ) from None
+    if (table.token is None) == (table.token_env is None):
+        raise ConfigError(f"{where}: must have one of token-env and token")
+    token = table.token if table.token_env is None else environ.get(table.token_env)
+    if token is None:
+        raise ConfigError(f"{where}: the environment has no variable {table.token_env}")
+    return TenantSettings(name, _digest_of(token, where), table.ledger, table.budget)
 
 
 def _digest_of(token: str, where: str) -> bytes:

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 import calipers
 from backends.asking import question
-from calipers.backends.limits.budget import Amount, Budget, Purse
+from calipers.backends.limits.budget import Amount, Budget, Price, Purse, find_pricing
 from calipers.backends.limits.limited import Limited
-from calipers.backends.limits.prices import Price, find_pricing
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.types import Completion, FailureKind, JudgeRequest, Usage
 from groups import FOUR, group_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from socket import socket
 from typing import Any
@@ -146,24 +145,9 @@ async def test_the_first_names_the_judge_and_closing_it_closes_all() -> None:
 
 
 def test_pools_that_make_no_sense_are_refused() -> None:
-    other = Server("b")
-    other.model = "another"
-    for members, complaint in (([], "empty"), ([Server("a")] * 2, "more than once"), ([Server("a"), other], "panel")):
+    for members, complaint in (([], "empty"), ([Server("a")] * 2, "more than once")):
         with pytest.raises(ConfigError, match=complaint):
             Pool(members)
-
-
-async def test_a_server_that_fails_is_logged_and_a_warning_the_third_time(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="calipers")
-    down, moment = Server("a", error=DOWN), 0.0
-    pool = Pool([down, Server("b", seconds=0)], clock=lambda: moment)
-    for number in range(5):
-        moment += 1000
-        down.error = DOWN if number < 4 else None
-        down.seconds = 0
-        await pool.complete(question())
-    assert [record.levelname for record in caplog.records] == ["INFO", "INFO", "WARNING", "INFO", "INFO"]
-    assert caplog.messages[-1] == "m at a: it answers again"
 
 
 async def test_a_run_over_several_urls_goes_on_when_one_of_them_is_down(faulty: FaultyServer) -> None:

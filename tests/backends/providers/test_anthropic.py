@@ -104,10 +104,6 @@ def test_only_answers_that_ended_are_read() -> None:
             _read(message("hi", stop=reason))
 
 
-def test_an_answer_cut_before_its_first_word_is_an_answer_cut() -> None:
-    assert _read(message("", stop="max_tokens", content=[])).finish_reason == "length"
-
-
 def test_a_refusal_says_why() -> None:
     details = {"type": "refusal", "category": "cyber", "explanation": "It would help an attack."}
     with pytest.raises(PermanentError, match="declined to answer: It would help") as caught:
@@ -173,14 +169,6 @@ async def test_a_model_without_structured_output_is_asked_in_plain_text_from_the
     assert judge.learned()["refused"] == ["json_schema"]
 
 
-async def test_effort_that_is_refused_goes_after_the_form(faulty: FaultyServer) -> None:
-    refusal = error(400, "output_config: Extra inputs are not permitted")
-    faulty.script(refusal, refusal, Answer(body=message("{}")))
-    await _judge(faulty).complete(_asking(params={"output_config": {"effort": "low"}}))
-    sent = [set(body.get("output_config", ())) for body in faulty.posts]
-    assert sent == [{"effort", "format"}, {"effort"}, set()]
-
-
 @pytest.mark.parametrize(
     ("said", "granted"),
     [
@@ -224,18 +212,3 @@ async def test_llama_cpp_speaks_it_too_and_ignores_the_form(llama: str) -> None:
     completion = await Anthropic("m", base_url=llama).complete(_asking(max_tokens=50, params={"temperature": 1.0}))
     assert 0 < completion.usage.output_tokens <= 50
     assert not any(key in completion.text for key in [f'"{key}":' for key in KEYS])
-
-
-@pytest.mark.heavy
-async def test_a_real_server_counts_cached_tokens_as_input(llama: str) -> None:
-    judge = Anthropic("m", base_url=llama)
-    first, again = [await judge.complete(_asking(text="Which? " * 200, max_tokens=5)) for _ in range(2)]
-    assert first.usage.input_tokens == again.usage.input_tokens > 200
-    assert again.usage.cached_tokens > 100
-
-
-@pytest.mark.heavy
-async def test_a_question_over_a_real_servers_window_says_so(llama: str) -> None:
-    with pytest.raises(PermanentError) as caught:
-        await Anthropic("m", base_url=llama).complete(_asking(text="Which? " * 4000))
-    assert caught.value.kind == "context_window"

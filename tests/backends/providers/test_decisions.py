@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,19 +14,20 @@ from hypothesis import strategies as st
 
 import calipers
 from backends.asking import KEYS, question
-from calipers.backends.providers.decisions import LEVELS, Decisions, Route, scored_reply
+from calipers.backends.providers.decisions import LEVELS, Decisions, OpenAIDecisions, scored_reply
 from calipers.errors import PermanentError, TransientError
 from calipers.replies import extract_scores
 from calipers.types import Completion
 from groups import FOUR, group_of
 from servers import tiny_gguf
-from servers.faulty_server import Answer, Asked, FaultyServer, error
+from servers.faulty_server import Answer, FaultyServer, error
 
-ROUTES: tuple[Route, ...] = ("systemone", "decisions")
+ROUTES = ("systemone", "decisions")
 
 
-def _judge(server: FaultyServer, route: Route = "systemone") -> Decisions:
-    return Decisions("m", base_url=server.url, route=route, api_key="k", timeout=5)
+def _judge(server: FaultyServer, route: str = "systemone") -> Decisions:
+    made = Decisions if route == "systemone" else OpenAIDecisions
+    return made("m", base_url=server.url, api_key="k", timeout=5)
 
 
 def _spread(**mass: float) -> list[float]:
@@ -36,7 +35,7 @@ def _spread(**mass: float) -> list[float]:
     return [mass.get(f"l{level}", 0.0) for level in range(len(LEVELS))]
 
 
-def _answers(route: Route, said: dict[str, list[float] | None]) -> Answer:
+def _answers(route: str, said: dict[str, list[float] | None]) -> Answer:
     """An answer of the route with these probabilities; None is a refusal."""
     if route == "systemone":
         named: Any = {
@@ -87,9 +86,7 @@ async def test_decisions_are_asked_in_openais_form(faulty: FaultyServer) -> None
 
 
 @pytest.mark.parametrize("route", ROUTES)
-async def test_the_score_is_the_expected_level_and_the_probabilities_are_kept(
-    faulty: FaultyServer, route: Route
-) -> None:
+async def test_the_score_is_the_expected_level_and_the_probabilities_are_kept(faulty: FaultyServer, route: str) -> None:
     chances = {"BC": _spread(l9=1.0), "DF": _spread(l0=0.5, l9=0.5), "GH": _spread(l3=1.0), "JK": _spread(l0=1.0)}
     faulty.script(_answers(route, dict(chances)))
     completion = await _judge(faulty, route).complete(question())
@@ -100,7 +97,7 @@ async def test_the_score_is_the_expected_level_and_the_probabilities_are_kept(
 
 
 @pytest.mark.parametrize("route", ROUTES)
-async def test_a_refused_question_leaves_only_its_candidate_without_a_score(faulty: FaultyServer, route: Route) -> None:
+async def test_a_refused_question_leaves_only_its_candidate_without_a_score(faulty: FaultyServer, route: str) -> None:
     faulty.script(_answers(route, {"BC": None, "DF": _spread(l9=1.0), "GH": _spread(l5=1.0), "JK": _spread(l1=1.0)}))
     assert set(_read(await _judge(faulty, route).complete(question()))) == {"DF", "GH", "JK"}
     faulty.script(_answers(route, dict.fromkeys(KEYS)))
@@ -177,94 +174,6 @@ def test_a_chat_judge_of_the_same_server_is_somebody_else_in_a_ledger(faulty: Fa
 # --- which of two ----------------------------------------------------------------------------------------------------
 
 
-def _pair(**about: Any) -> Any:
-    return replace(question(order=(0, 1)), is_comparison=True, **about)
-
-
-def _choice(route: Route, chances: dict[str, float] | None) -> Answer:
-    """The answer of the route to which of two is better; None is a refusal."""
-    if route == "systemone":
-        named: Any = {
-            "better": {"type": "refusal"} if chances is None else {"type": "choice", "probabilities": chances}
-        }
-    else:
-        rows = [{"value": key, "probability": chance} for key, chance in (chances or {}).items()]
-        named = [
-            {"type": "refusal"} if chances is None else {"type": "choice", "name": "better", "probabilities": rows}
-        ]
-    return Answer(body={"model": "served", "answers": named, "usage": {"input_tokens": 9, "output_tokens": 1}})
-
-
-def _chooses(quality: dict[str, float], route: Route = "systemone") -> Any:
-    """A judge that prefers by the logistic of a difference in quality; ``answer of NAME`` is what it reads."""
-
-    def reply(asked: Asked) -> Answer:
-        state = asked.body["state" if route == "systemone" else "input"]
-        shown = dict(re.findall(r"candidate ([A-Z]+)\n\S+ assistant\nanswer of (\w+)", state))
-        first, second = (quality[name] for name in shown.values())
-        chance = 1 / (1 + math.exp(4 * (second - first)))
-        return _choice(route, dict(zip(shown, (chance, 1 - chance), strict=True)))
-
-    return reply
-
-
-async def test_two_are_compared_by_one_choice_with_a_probability_each(faulty: FaultyServer) -> None:
-    faulty.script(_choice("systemone", {"DF": 0.3, "BC": 0.7}))
-    completion = await _judge(faulty).complete(_pair())
-    ((name, asked),) = faulty.posts[0]["questions"].items()
-    assert (name, asked["type"], list(asked["criteria"])) == ("better", "choice", ["BC", "DF"])
-    assert json.loads(completion.text)["scores"] == {"BC": "70/100", "DF": "30/100"}
-    assert json.loads(completion.reasoning) == {"better": {"BC": 0.7, "DF": 0.3}}
-    assert json.loads(completion.text)["explanations"]["BC"] == "better with a probability of 0.70"
-
-
-async def test_openais_choice_names_its_values(faulty: FaultyServer) -> None:
-    faulty.script(_choice("decisions", {"BC": 0.25, "DF": 0.75}))
-    completion = await _judge(faulty, "decisions").complete(_pair(max_score=9))
-    (asked,) = faulty.posts[0]["questions"]
-    assert (asked["type"], [one["value"] for one in asked["choices"]]) == ("choice", ["BC", "DF"])
-    assert json.loads(completion.text)["scores"] == {"BC": "2.25/9", "DF": "6.75/9"}
-
-
-async def test_a_choice_out_of_shape_is_no_answer(faulty: FaultyServer) -> None:
-    for route in ROUTES:
-        for chances in ({}, {"BC": 0.5}, {"BC": 0.5, "GH": 0.5}, {"BC": 0.9, "DF": 0.9}, {"BC": 1.5, "DF": -0.5}):
-            faulty.script(_choice(route, chances))
-            with pytest.raises(TransientError):
-                await _judge(faulty, route).complete(_pair())
-    faulty.script(Answer(body={"answers": {"better": {"type": "choice", "probabilities": [0.3, 0.7]}}}))
-    with pytest.raises(TransientError):
-        await _judge(faulty).complete(_pair())
-
-
-@pytest.mark.parametrize("route", ROUTES)
-async def test_a_refused_choice_is_a_missing_comparison(faulty: FaultyServer, route: Route) -> None:
-    faulty.script(_choice(route, None))
-    with pytest.raises(PermanentError) as caught:
-        await _judge(faulty, route).complete(_pair())
-    assert caught.value.kind == "refused"
-    name = "systemone/m" if route == "systemone" else "openai_decisions/m"
-    judge = calipers.Judge(name, base_url=faulty.url, api_key="k", protocol="pairwise", calls={"attempts": 1})
-    result = await judge.score_group(group_of({"a": "answer of a", "b": "answer of b"}))
-    assert result.rewards == [None, None]
-    assert "declined" in (result.trajectories[0].reason or "")
-
-
-@pytest.mark.parametrize("options", [{}, {"orders": 2}])
-async def test_choices_are_graded_evidence_however_pairs_are_put_together(
-    faulty: FaultyServer, options: dict[str, Any]
-) -> None:
-    quality = {"a": 0.1, "b": 0.4, "c": 0.7, "d": 0.9}
-    faulty.script(_chooses(quality))
-    judge = calipers.Judge.of({"judge": "systemone/m", "base_url": faulty.url, "protocol": "pairwise", **options})
-    result = await judge.score_group(group_of({name: f"answer of {name}" for name in quality}))
-    assert {body["questions"]["better"]["type"] for body in faulty.posts} == {"choice"}
-    rewards = [one.reward or 0 for one in result.trajectories]
-    assert rewards == sorted(rewards)
-    assert len(set(rewards)) == 4
-    assert all(one.stderr for one in result.trajectories)
-
-
 # --- llama.cpp's own decision endpoint -------------------------------------------------------------------------------
 
 
@@ -288,35 +197,9 @@ async def test_a_real_decision_model_scores_every_group(deciding: str) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("options", [{"orders": 2}])
-async def test_a_real_decision_model_compares_pairs(deciding: str, options: dict[str, Any]) -> None:
-    shown: list[str] = []
-    judge = calipers.Judge.of(
-        {
-            "judge": "systemone/m",
-            "base_url": deciding,
-            "protocol": "pairwise",
-            "watchers": [lambda _, said, __: shown.append(said.reasoning)],
-            **options,
-        }
-    )
-    results = [await judge.score_group(group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?")) for n in range(3)]
-    assert {result.status for result in results} == {"scored"}
-    assert all(len(set(result.rewards)) == 4 for result in results)
-    chances = [next(iter(json.loads(one)["better"].values())) for one in shown]
-    assert all(0 < chance < 1 and chance != 0.5 for chance in chances)
-
-
-@pytest.mark.heavy
 async def test_a_real_server_without_a_decision_model_is_a_clear_finding(llama: str) -> None:
     with pytest.raises(PermanentError, match="ask it in chat instead"):
         await Decisions("m", base_url=llama).complete(question())
     with pytest.raises(PermanentError) as caught:
-        await Decisions("m", base_url=llama, route="decisions").complete(question())
+        await OpenAIDecisions("m", base_url=llama).complete(question())
     assert caught.value.kind == "not_found"
-
-
-@pytest.mark.heavy
-async def test_a_question_over_a_real_servers_window_says_both_sizes(deciding: str) -> None:
-    with pytest.raises(PermanentError, match=r"has \d+ tokens, .* context window of 4096"):
-        await Decisions("m", base_url=deciding).complete(question("Which of them? " * 4000))

@@ -13,7 +13,7 @@ from calipers.backends.providers.litellm import LiteLLM
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from groups import FOUR, group_of
 from servers.dialects import verdict
-from servers.faulty_server import Answer, FaultyServer, chunks, error, said, streamed
+from servers.faulty_server import Answer, FaultyServer, error, said
 
 # Its own warnings (pydantic's, mostly) are none of ours.
 pytestmark = pytest.mark.filterwarnings("default")
@@ -89,13 +89,6 @@ async def test_what_is_refused_by_name_is_left_out(faulty: FaultyServer) -> None
     assert faulty.posts[-1]["response_format"] == {"type": "json_object"}
 
 
-async def test_a_model_that_only_streams_is_streamed(faulty: FaultyServer) -> None:
-    faulty.script(
-        lambda asked: streamed(*chunks("{}")) if asked.body.get("stream") else error(400, "only support stream mode")
-    )
-    assert (await _judge(faulty).complete(question())).text == "{}"
-
-
 def test_a_provider_nobody_knows_is_refused_at_once() -> None:
     with pytest.raises(ConfigError, match="neither calipers nor LiteLLM knows it"):
         find_backend("nobody/model")
@@ -105,7 +98,3 @@ async def test_check_names_the_variables_that_are_missing() -> None:
     (warning,) = await LiteLLM("bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0").check()
     assert "AWS" in warning
     assert await LiteLLM("custom_openai/m", base_url="http://h/v1", api_key="k").check() == []
-
-
-def test_a_name_may_be_forced_through_it() -> None:
-    assert find_backend("litellm/openai/gpt-5-mini", api_key="k").model == "openai/gpt-5-mini"

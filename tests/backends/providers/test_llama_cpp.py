@@ -78,13 +78,6 @@ async def test_what_the_servers_own_parser_rejects_is_answered_in_plain_text(lla
     assert judge.refused == frozenset(), "one garbled answer says nothing about the next question"
 
 
-async def test_an_answer_cut_by_its_limit_says_so(llama: str) -> None:
-    completion = await _ask(llama, 1, max_tokens=8)
-    assert completion.finish_reason == "length"
-    assert completion.usage.output_tokens == 8
-    assert not _is_json(completion.text)
-
-
 async def test_a_question_too_long_tells_both_sizes(llama: str) -> None:
     with pytest.raises(PermanentError, match=r"has \d+ tokens, .* context window of 4096") as caught:
         await _ask(llama, 1, text="Which of them is better? " * 2000)
@@ -96,14 +89,6 @@ async def test_a_schema_it_cannot_read_steps_down_to_an_object(llama: str) -> No
     request = question(schema={"type": "no such type"}, params={"seed": 3}, max_tokens=50)
     assert await judge.complete(request)
     assert judge.refused == {"json_schema"}
-
-
-async def test_a_stream_spells_what_a_whole_answer_says(llama: str) -> None:
-    streaming = _judge(llama, refused={"unstreamed"})
-    request = question(params={"seed": 5, "temperature": 1.0})
-    streamed, whole = await streaming.complete(request), await _judge(llama).complete(request)
-    assert (streamed.text, streamed.finish_reason, streamed.model) == (whole.text, whole.finish_reason, whole.model)
-    assert streamed.usage.output_tokens == whole.usage.output_tokens
 
 
 async def test_a_thinking_model_answers_apart_from_its_thoughts(tiny_model: Path) -> None:

@@ -12,7 +12,7 @@ sdk = pytest.importorskip("openai", reason="OpenAI's SDK is not installed: pip i
 pydantic = pytest.importorskip("pydantic", reason="comes with OpenAI's SDK")
 
 from backends.asking import KEYS, question  # noqa: E402 - once the SDK was looked for
-from calipers.backends.providers.decisions import LEVELS, Decisions  # noqa: E402 - likewise
+from calipers.backends.providers.decisions import LEVELS, OpenAIDecisions  # noqa: E402 - likewise
 from calipers.backends.providers.openai_compatible import (  # noqa: E402 - likewise
     OpenAICompatible,
     read_chat_reply,
@@ -88,32 +88,21 @@ async def test_every_field_of_a_chat_is_one_the_sdk_sends(faulty: FaultyServer, 
     )
 
 
-@pytest.mark.parametrize("choice", [False, True])
-async def test_every_field_of_a_decision_is_one_the_sdk_sends_and_its_answers_are_read(
-    faulty: FaultyServer, *, choice: bool
-) -> None:
+async def test_every_field_of_a_decision_is_one_the_sdk_sends_and_its_answers_are_read(faulty: FaultyServer) -> None:
     usage = {
         "input_tokens": 9, "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 0},
         "output_tokens": 1, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 10,
     }  # fmt: skip
     levels = [{"label": level, "probability": 0.1, "value": n} for n, level in enumerate(LEVELS)]
-    chances = [{"probability": 0.5, "value": key} for key in KEYS[:2]]
-    answers = (
-        [{"type": "choice", "name": "better", "choice": KEYS[0], "confidence": 0.0, "probabilities": chances}]
-        if choice
-        else [
-            {"type": "score", "name": KEYS[0], "score": 4.5, "confidence": 0.1, "probabilities": levels},
-            {"type": "refusal", "name": KEYS[1]},
-        ]
-    )
+    answers = [
+        {"type": "score", "name": KEYS[0], "score": 4.5, "confidence": 0.1, "probabilities": levels},
+        {"type": "refusal", "name": KEYS[1]},
+    ]
     known = sdk.types.Decision.model_validate({"model": "m", "answers": answers, "usage": usage}, strict=True)
     faulty.script(Answer(body=known.model_dump(mode="json")))
-    request = replace(question(order=(0, 1)), is_comparison=choice)
-    completion = await Decisions("m", base_url=faulty.url, route="decisions").complete(request)
+    completion = await OpenAIDecisions("m", base_url=faulty.url).complete(question(order=(0, 1)))
     _require(faulty.posts[0], sdk.types.DecisionCreateParams)
-    assert json.loads(completion.text)["scores"] == (
-        dict.fromkeys(KEYS[:2], "50/100") if choice else {KEYS[0]: "50/100"}
-    )
+    assert json.loads(completion.text)["scores"] == {KEYS[0]: "50/100"}
     assert (completion.usage.input_tokens, completion.usage.cached_tokens) == (9, 4)
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backends.asking import question
 from calipers.backends.providers.scripted import Scripted
 from calipers.errors import InputError, PermanentError, TransientError
-from calipers.types import Usage
 
 ROW = {"scores": {"a": 90, "b": 20, "c": 30, "d": 40}}
 
@@ -35,19 +33,6 @@ async def test_rows_answer_a_groups_asks_in_order_and_the_last_goes_on() -> None
     judge = Scripted([{"text": "0"}, {"group_id": "g2", "text": "own"}, {"text": "1"}])
     assert [(await judge.complete(question(number=n))).text for n in range(4)] == ["0", "1", "1", "1"]
     assert (await judge.complete(question(group_id="g2", number=3))).text == "own"
-
-
-async def test_a_group_without_a_row_is_told() -> None:
-    with pytest.raises(PermanentError, match="'g1'") as caught:
-        await Scripted([{"group_id": "g2", "text": "x"}]).complete(question())
-    assert caught.value.kind == "not_recorded"
-
-
-async def test_the_rest_of_an_answer_can_be_scripted_too() -> None:
-    usage = {"input_tokens": 3, "cost_usd": 0.5}
-    row = {"text": "", "finish_reason": "length", "reasoning": "hm", "usage": usage}
-    completion = await Scripted([row]).complete(question())
-    assert (completion.finish_reason, completion.reasoning, completion.usage) == ("length", "hm", Usage(3, 0, 0, 0.5))
 
 
 async def test_errors_can_be_scripted_of_either_nature() -> None:
@@ -99,10 +84,3 @@ def test_bad_rows_are_named_by_file_and_line(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         Scripted(str(tmp_path / "none.jsonl"))
-
-
-def test_rows_given_in_python_are_held_to_the_same_form() -> None:
-    rows: list[dict[str, Any]] = [{"text": "fine"}, {"txt": "x"}]
-    with pytest.raises(InputError) as caught:
-        Scripted(rows)
-    assert caught.value.line == 2

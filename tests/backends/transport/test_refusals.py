@@ -88,11 +88,6 @@ def test_a_redirect_names_the_address_to_use() -> None:
     assert "https://host/v1/chat/completions" in str(error)
 
 
-def test_markup_is_not_shown_to_people() -> None:
-    assert "Bad Gateway" in str(_error(502, b"<html><style>h1 {}</style><h1>Bad\nGateway</h1></html>"))
-    assert "<" not in str(_error(502, b"<html><style>h1 {}</style><h1>Bad\nGateway</h1></html>"))
-
-
 def test_retry_after_is_read_in_every_form() -> None:
     cases: list[tuple[Mapping[str, str], float | None]] = [
         ({}, None),
@@ -134,16 +129,6 @@ def test_what_looks_like_a_key_is_hidden_even_if_it_is_not_ours(text: str) -> No
     hidden = excerpt(text, ())
     assert "[key]" in hidden
     assert "abcdef" not in hidden
-
-
-def test_what_is_too_short_for_a_key_stays_readable() -> None:
-    assert excerpt("use sk-abcdef or bearer abcdef", ()) == "use [key] or [key]"
-    assert excerpt("use sk-abcde or bearer abcde", ()) == "use sk-abcde or bearer abcde"
-
-
-@given(st.integers(300, 599), st.binary(max_size=300))
-def test_any_bytes_make_an_error_and_nothing_else(status: int, body: bytes) -> None:
-    assert isinstance(_error(status, body), BackendError)
 
 
 _JSON: st.SearchStrategy[Any] = st.recursive(

@@ -1,7 +1,9 @@
-"""Spends no more than a budget of calls, tokens and US dollars.
+"""What judge calls cost, and budgets: prices, calls without an answer, and no more than a budget is spent.
 
 Before a call, the highest possible cost of the call is reserved. After the call, its real cost replaces this amount. So
-the calls in flight cannot exceed the budget together. Answers from the ledger cost nothing and never come here.
+the calls in flight cannot exceed the budget together. Answers from the ledger cost nothing and never come here. A price
+is the caller's own or comes from the ``genai-prices`` package, where that is installed. An unknown price stays unknown
+(None), which is not 0.
 """
 
 from __future__ import annotations
@@ -10,13 +12,15 @@ import asyncio
 import logging
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Final
 
-from calipers.backends.limits.prices import Pricing, price_list_hint
-from calipers.errors import ConfigError, PermanentError
-from calipers.types import Usage
+from calipers.errors import BackendError, ConfigError, PermanentError
+from calipers.types import NO_FAILED_CALLS, FailedCall, FailedCalls, FailureKind, JudgeRequest, Usage
 
 _log = logging.getLogger("calipers.calls")
 
@@ -147,3 +151,131 @@ class Purse:
 def _wake(turn: asyncio.Future[None]) -> None:
     if not turn.done():
         turn.set_result(None)
+
+
+Pricing = Callable[[Usage], float | None]
+"""Returns the US dollars for the tokens of a call, or None if the price is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens. ``cached`` is the price of input from the provider's cache, by default that of
+    input.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+
+    def __call__(self, usage: Usage) -> float:
+        """Return the cost in US dollars of a judge call's tokens."""
+        cached = min(usage.cached_tokens, usage.input_tokens)
+        of_cached = self.input if self.cached is None else self.cached
+        dollars = (usage.input_tokens - cached) * self.input + cached * of_cached + usage.output_tokens * self.output
+        return dollars / 1e6
+
+    @staticmethod
+    def of(given: object) -> Price:
+        """Return the Price of a provider's tokens from ``(input, output)`` or ``(input, output, cached)``. Raises
+        ConfigError otherwise.
+        """
+        match given:
+            case Price():
+                return given
+            case Sequence() if len(given) in {2, 3} and all(map(_is_amount, given)):
+                return Price(*given)
+        raise ConfigError(
+            f"price={given!r}: write (input, output) or (input, output, cached), in US dollars per million tokens"
+        )
+
+
+def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing | None:
+    """Return the pricing of ``model`` at a provider's ``endpoint``: ``price`` if given, else from the installed
+    price list, or None if unknown. Nothing is downloaded.
+    """
+    if price is not None:
+        return Price.of(price)
+    if not endpoint.startswith(("http://", "https://")) or find_spec("genai_prices") is None:
+        return None
+    unlisted = False
+
+    def listed(usage: Usage) -> float | None:
+        nonlocal unlisted
+        if unlisted:
+            return None
+        prices = import_module("genai_prices")  # imported late: an optional dependency whose import takes 0.1 s
+        cached = min(usage.cached_tokens, usage.input_tokens)
+        tokens = prices.Usage(
+            input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cache_read_tokens=cached
+        )
+        try:
+            return float(prices.calc_price(tokens, model, provider_api_url=endpoint).total_price)
+        except LookupError:
+            unlisted = True
+            return None
+        except ValueError:  # the list has no price for this kind of usage
+            return None
+
+    return listed
+
+
+def price_list_hint() -> str:
+    """Return how to install the list of the providers' prices, for the end of an error message, or "" if the list is
+    installed.
+    """
+    return "" if find_spec("genai_prices") else ", or try pip install 'calipers[prices]', which knows many"
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+COSTS_NOTHING: Final[frozenset[FailureKind]] = frozenset(
+    {"unreachable", "unauthorized", "not_found", "rate_limited", "bad_request", "context_window", "not_recorded"}
+)
+"""Kinds of failure that happen before the judge does any work, and so cost nothing."""
+
+NOTHING: Final = Usage(cost_usd=0.0)
+
+
+class Meter:
+    """Collects the failed calls for one request. Set ``add`` as the request's ``on_failed_call``.
+
+    ``add`` passes each failed call on to ``then``.
+    """
+
+    __slots__ = ("_then", "calls")
+
+    def __init__(self, then: Callable[[FailedCall], None] | None = None) -> None:
+        self.calls: list[FailedCall] = []
+        self._then = then
+
+    def add(self, call: FailedCall) -> None:
+        """Record a call to the judge's server that failed."""
+        self.calls.append(call)
+        if self._then is not None:
+            self._then(call)
+
+    @property
+    def total(self) -> FailedCalls:
+        """Return the number and the summed usage of the request's failed calls."""
+        return FailedCalls.of(self.calls) if self.calls else NO_FAILED_CALLS
+
+
+def report_failed_call(request: JudgeRequest, error: BaseException, *, unknown: Usage | None) -> None:
+    """Report the call that ended with ``error`` to its ``request``, once even if several backends see the error.
+
+    ``unknown`` is reported as its usage if the server stated none and may have billed it.
+    """
+    if getattr(error, "counted", False):
+        return
+    error.counted = True  # type: ignore[attr-defined]  # as a BackendError has
+    if request.on_failed_call is None:
+        return
+    if not isinstance(error, BackendError):
+        request.on_failed_call(FailedCall("internal" if isinstance(error, Exception) else "broken_off", unknown))
+    elif error.usage is not None:
+        request.on_failed_call(FailedCall(error.kind, error.usage if error.usage.is_nonzero else NOTHING))
+    else:
+        free = error.kind in COSTS_NOTHING or error.kind == "server"
+        request.on_failed_call(FailedCall(error.kind, NOTHING if free else unknown))

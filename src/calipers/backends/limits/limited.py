@@ -17,10 +17,16 @@ from dataclasses import replace
 from typing import Final
 
 from calipers.backends.context_window import question_bytes
-from calipers.backends.limits.budget import REPLY_TOKENS, Amount, Purse
-from calipers.backends.limits.failed_calls import COSTS_NOTHING, NOTHING, report_failed_call
+from calipers.backends.limits.budget import (
+    COSTS_NOTHING,
+    NOTHING,
+    REPLY_TOKENS,
+    Amount,
+    Purse,
+    find_pricing,
+    report_failed_call,
+)
 from calipers.backends.limits.pool import Pool
-from calipers.backends.limits.prices import find_pricing
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.interfaces import Backend, FullBackend, Record, full
 from calipers.types import Completion, FailureKind, JudgeRequest, Usage
@@ -265,9 +271,7 @@ class _Breaker:
     PAUSE, LONGEST_PAUSE = 5.0, 60.0
 
     def __init__(self, judge: str, clock: Callable[[], float]) -> None:
-        self._judge = judge
-        self._clock = clock
-        self._lock = threading.Lock()
+        self._judge, self._clock, self._lock = judge, clock, threading.Lock()
         self.failed = self._fatal = 0
         self._since = self._test_at = 0.0
         self._pause = self.PAUSE
@@ -286,45 +290,33 @@ class _Breaker:
             if now >= self._test_at:
                 self._test_at = now + self._pause  # the next test does not wait for this one, which may hang
                 return True
-        raise PermanentError(
-            why.kind,
-            f"{self._judge} is paused, because all recent calls failed; it is tested from time to time. "
-            f"The failure that paused it: {why}",
-            fatal=True,
-        ) from why
+        paused = f"{self._judge} is paused, because all recent calls failed; it is tested from time to time. "
+        raise PermanentError(why.kind, f"{paused}The failure that paused it: {why}", fatal=True) from why
 
     def count(self, error: BackendError, *, trial: bool) -> None:
         """Note a failed call to the judge; ``trial`` says that it tested whether the pause may end."""
         if error.kind in _ALIVE:
-            self.close()
-            return
+            return self.close()
         fatal = isinstance(error, PermanentError) and error.fatal and error.kind != "budget"
         if not fatal and error.kind not in _DEAD:
-            return
+            return None
         with self._lock:
             now = self._clock()
             self._since = self._since if self.failed else now
             self.failed += 1
             self._fatal = self._fatal + 1 if fatal else 0
-            why = error.reworded(str(error))  # without a traceback, which would hold the call's data in memory
-            opens = self._fatal >= self.FATAL or (self.failed >= self.FAILURES and now - self._since >= self.SECONDS)
-            if self.why is not None:
-                self.why = why
-                if not trial:
-                    return
-                self._pause = min(self.LONGEST_PAUSE, self._pause * 2)
-            elif opens:
-                self.why, self._pause = why, self.PAUSE
-            else:
-                return
+            long = self.failed >= self.FAILURES and now - self._since >= self.SECONDS
+            if (not trial) if self.why is not None else not (long or self._fatal >= self.FATAL):
+                return None
+            self._pause = min(self.LONGEST_PAUSE, self._pause * 2) if trial else self.PAUSE
+            self.why = error.reworded(str(error))  # without a traceback, which would hold the call's data in memory
             self._test_at = now + self._pause
-        if trial:
-            _log.info("%s: still down (%s); the next test in %.0f s", self._judge, error.kind, self._pause)
-        else:
-            _log.warning(
-                "%s: %d calls in a row failed (%s last): it is paused, and tested every %.0f s or less often",
-                *(self._judge, self.failed, error.kind, self._pause),
-            )
+        _log.log(
+            logging.INFO if trial else logging.WARNING,
+            "%s: %d calls in a row failed (%s last): it is paused, and tested in %.0f s",
+            *(self._judge, self.failed, error.kind, self._pause),
+        )
+        return None
 
     def close(self) -> None:
         """Forget all failures, because the judge answers."""

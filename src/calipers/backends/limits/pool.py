@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from calipers.errors import BackendError, ConfigError, TransientError
 from calipers.interfaces import Backend, FullBackend, full
@@ -19,16 +19,14 @@ from calipers.types import Completion, FailureKind, JudgeRequest
 
 _log = logging.getLogger("calipers.calls")
 
-_ITS_OWN: frozenset[FailureKind] = frozenset(
+_ITS_OWN: Final[frozenset[FailureKind]] = frozenset(
     {"unreachable", "unauthorized", "not_found", "rate_limited", "server", "timeout"}
 )
 """Kinds of failure that are due to the server and not to the request, so that another member may answer."""
-_LONGEST_PAUSE = 60.0
-_DEAD_AFTER = 3
-"""A warning is logged at this many failures of a server in a row, with a pause after each."""
+_LONGEST_PAUSE: Final = 60.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Member:
     backend: FullBackend
     in_flight: int = 0
@@ -53,15 +51,11 @@ class Pool(FullBackend):
         names = [member.endpoint for member in members]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ConfigError(f"base_url names {', '.join(twice)} more than once")
-        if len({member.model for member in members}) > 1:
-            raise ConfigError("the members of a pool serve one model; judges that differ are a panel")
         self.members = tuple(full(member) for member in members)
-        self.endpoint = members[0].endpoint
-        self.model = members[0].model
+        self.endpoint, self.model = members[0].endpoint, members[0].model
         self.has_tools = all(member.has_tools for member in self.members)
         self._members = [_Member(member) for member in self.members]
-        self._clock = clock
-        self._lock = threading.Lock()
+        self._clock, self._lock = clock, threading.Lock()
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the answer of the pool's first backend that answers. Raises BackendError if no member answers."""
@@ -73,7 +67,7 @@ class Pool(FullBackend):
         """Do as ``complete``, with ``ask`` for each call to a member."""
         tried: list[_Member] = []
         last: BackendError | None = None
-        while (member := self._choose(tried)) is not None:
+        while (member := self._chosen(tried)) is not None:
             try:
                 completion = await ask(member.backend, request)
             except BackendError as error:
@@ -86,9 +80,7 @@ class Pool(FullBackend):
                 if error.kind == "timeout":
                     break
             else:
-                if member.failures:
-                    member.failures = 0
-                    _log.info("%s at %s: it answers again", self.model, member.backend.endpoint)
+                member.failures = 0
                 return completion
             finally:
                 with self._lock:
@@ -105,11 +97,13 @@ class Pool(FullBackend):
         """Check every backend of the pool and return all warnings. A backend that fails gives a warning. Raises
         ConfigError if all fail.
         """
-        found = await asyncio.gather(*(_checked(member) for member in self.members))
+        found = await asyncio.gather(*(member.check() for member in self.members), return_exceptions=True)
+        if unexpected := [one for one in found if isinstance(one, BaseException) and not isinstance(one, ConfigError)]:
+            raise unexpected[0]
         errors = [one for one in found if isinstance(one, ConfigError)]
         if len(errors) == len(found):
             raise errors[0]
-        return [str(one) for one in errors] + [line for one in found if isinstance(one, list) for line in one]
+        return [*map(str, errors), *(line for one in found if not isinstance(one, BaseException) for line in one)]
 
     def learned(self) -> Mapping[str, Any]:
         """Return what every backend of the pool learned about its server, by endpoint."""
@@ -123,43 +117,32 @@ class Pool(FullBackend):
             if isinstance(about, Mapping):
                 one.learn(about)
 
-    def _choose(self, tried: Sequence[_Member]) -> _Member | None:
-        """Return the next member to ask, or None if every member was tried or is skipped. The member counts as busy at
-        once.
-        """
+    def _chosen(self, tried: Sequence[_Member]) -> _Member | None:
+        """Return the next member to ask, which counts as busy at once; None if all were tried or are skipped."""
         with self._lock:
             now = self._clock()
-            left = [member for member in self._members if all(member is not one for one in tried)]
+            left = [member for member in self._members if member not in tried]
             due = [one for one in left if one.failures and one.skipped_until <= now and not one.in_flight]
-            well = [one for one in left if not one.failures]
-            chosen: _Member | None = None
-            if due or well:
-                chosen = min(due or well, key=lambda member: (member.in_flight, member.calls))
+            usable = due or [one for one in left if not one.failures]
+            if usable:
+                chosen = min(usable, key=lambda member: (member.in_flight, member.calls))
             elif left and not tried:
                 chosen = min(left, key=lambda member: member.skipped_until)
-            if chosen is not None:
-                chosen.in_flight += 1
-                chosen.calls += 1
+            else:
+                return None
+            chosen.in_flight += 1
+            chosen.calls += 1
             return chosen
 
     def _skip(self, member: _Member, error: BackendError) -> None:
         with self._lock:
-            pause = min(2.0 ** min(member.failures, 10), _LONGEST_PAUSE)
-            if isinstance(error, TransientError) and error.retry_after is not None:
-                pause = max(pause, error.retry_after)
-            now = self._clock()
-            if now >= member.skipped_until:  # calls that were in flight when the pause began do not extend it
-                member.failures += 1
-                member.skipped_until = now + pause
-                level = logging.WARNING if member.failures == _DEAD_AFTER else logging.INFO
-                _log.log(
-                    level, "%s at %s: it fails (%s), and is skipped for %.0f s; other servers are asked instead",
-                    *(self.model, member.backend.endpoint, error.kind, pause),
-                )  # fmt: skip
-
-
-async def _checked(member: FullBackend) -> list[str] | ConfigError:
-    try:
-        return list(await member.check())
-    except ConfigError as error:
-        return error
+            asked = (error.retry_after if isinstance(error, TransientError) else None) or 0.0
+            now, pause = self._clock(), max(asked, min(2.0 ** min(member.failures, 10), _LONGEST_PAUSE))
+            if now < member.skipped_until:  # calls that were in flight when the pause began do not extend it
+                return
+            member.failures += 1
+            member.skipped_until = now + pause
+        _log.warning(
+            "%s at %s: it fails (%s), and is skipped for %.0f s; other servers are asked instead",
+            *(self.model, member.backend.endpoint, error.kind, pause),
+        )

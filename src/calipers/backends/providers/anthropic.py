@@ -44,43 +44,29 @@ checked when they are read.
 
 
 class Anthropic(HttpBackend):
-    """Sends requests to ``model`` at ``base_url`` (with or without ``/v1``), over one session per event loop.
+    """Judges at ``base_url``, with or without ``/v1``.
 
     The schema is sent as ``output_config.format``, without the keywords that the API does not accept there. A model
-    without structured output gets the question alone. The system message is marked for the prompt cache. ``timeout`` is
-    in seconds for one request; ``api_key_env`` is the variable that errors name. Raises ConfigError for an address or a
-    header that cannot work.
+    without structured output gets the question alone. The system message is marked for the prompt cache.
     """
 
+    path = "/messages"
     forms = ("json_schema",)
     required = frozenset({"model", "messages", "system", "max_tokens", "tools"})
     has_logprobs = False
     """The API has no log-probabilities."""
     has_tools = True
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str,
-        api_key: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float = 120.0,
-        refused: Iterable[str] = (),
-        api_key_env: str | None = None,
-    ) -> None:
-        key = (api_key or "").strip()
+    @staticmethod
+    def address(base_url: str) -> str:
+        """Return the address with the ``/v1`` that may be missing."""
         root = base_url.strip().rstrip("/")
-        super().__init__(
-            model,
-            base_url=root if root.endswith(("/v1", "/messages")) else f"{root}/v1",
-            path="/messages",
-            headers={"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})},
-            carried=headers,
-            timeout=timeout,
-            key_hint=api_key_env or "ANTHROPIC_API_KEY",
-            refused=refused,
-        )
+        return root if root.endswith(("/v1", "/messages")) else f"{root}/v1"
+
+    @staticmethod
+    def key_headers(key: str) -> dict[str, str]:
+        """Return the headers of every request to Anthropic's API."""
+        return {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the answer of Anthropic's API; ``latency`` is in seconds, including repeats after refusals. Raises

@@ -1,22 +1,21 @@
 """Judges behind a decision endpoint, which returns a probability for every level of a scale and writes no text.
 
 Every candidate is a ``score`` question over one shared state, so the server reads the state only once. A candidate's
-score is the expected level, so ties are rare, and the spread shows how certain the judge was. To compare two
-candidates, a single ``choice`` question is asked, and each score is the probability that the candidate is the better of
-the two. The answer is written as the JSON reply that was asked for, with the probabilities as its reasoning.
+score is the expected level, so ties are rare, and the spread shows how certain the judge was. The answer is written as
+the JSON reply that was asked for, with the probabilities as its reasoning.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from calipers.backends.negotiation import Terms
-from calipers.backends.server import HttpBackend, bearer
+from calipers.backends.server import HttpBackend
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import attach_usage, completion, declined_error, reply_excerpt, reply_json
 from calipers.errors import BackendError, PermanentError, TransientError
@@ -31,58 +30,31 @@ LEVELS = (
 _TOP = len(LEVELS) - 1
 _ALWAYS_RETURNED = frozenset({"logprobs", "top_logprobs"})
 _QUESTION = "How good is attempt {key}, in comparison with the other attempts and by the standards given?"
-_WHICH = "Which of the two attempts is better by the standards given?"
-_CHOICE = "better"
 
-Route = Literal["systemone", "decisions"]
 Probabilities: TypeAlias = tuple[float, ...]
 
 
 class Decisions(HttpBackend):
-    """Asks ``model`` at a decision endpoint below ``base_url``.
+    """Judges at ``/systemone`` (llama.cpp, vLLM, Ollama, TypeSafe) below ``base_url``.
 
-    The endpoint is ``/systemone`` (llama.cpp, vLLM, Ollama, TypeSafe) or ``/decisions`` (OpenAI). The state is the
-    question as a chat judge would read it, text only. ``timeout`` is in seconds for one request; ``api_key_env`` is the
-    variable that errors name. Raises ConfigError for an address or a header that cannot work.
+    The state is the question as a chat judge would read it, text only.
     """
 
+    path = "/systemone"
+    state_name = "state"
     required = frozenset({"model", "state", "input", "questions"})
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str,
-        route: Route = "systemone",
-        api_key: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float = 120.0,
-        refused: Iterable[str] = (),
-        api_key_env: str | None = None,
-    ) -> None:
-        super().__init__(
-            model,
-            base_url=base_url,
-            path=f"/{route}",
-            headers=bearer(api_key),
-            carried=headers,
-            timeout=timeout,
-            key_hint=api_key_env or "the API key",
-            refused=refused,
-        )
-        self.endpoint = f"{self.url}/{route}"  # distinguishes this judge in a ledger from the same model asked by chat
-        self._route = route
+    def __init__(self, model: str, *, base_url: str, **options: Any) -> None:
+        super().__init__(model, base_url=base_url, **options)
+        self.endpoint = f"{self.url}{self.path}"  # distinguishes it in a ledger from the same model asked by chat
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the answer of the provider's API as a JSON reply with the expected scores, or with each candidate's
-        probability to be better.
+        """Return the answer of the provider's API as a JSON reply with the expected scores.
 
         The probabilities are its ``reasoning``. Raises BackendError.
         """
-        started, keys, top = perf_counter(), request.keys, request.max_score
-        chooses = request.is_comparison and len(keys) == 2
-        asked = _questions(self._route, keys, chooses=chooses)
-        state = {"state" if self._route == "systemone" else "input": _state(request)}
+        started, keys, asked = perf_counter(), request.keys, self.questions(request.keys)
+        state = {self.state_name: _state(request)}
 
         def frame(terms: Terms) -> dict[str, Any]:
             out = terms.refused | _ALWAYS_RETURNED
@@ -98,35 +70,38 @@ class Decisions(HttpBackend):
             if body.get("error"):
                 raise error_in_200(body, body["error"], reply, self.peer)
             try:
-                answers = _answers(body["answers"], [_CHOICE] if chooses else keys)
-                options = keys if chooses else range(len(LEVELS))
-                told = {name: _chances(answer, options) for name, answer in answers.items()}
+                answers = _answers(body["answers"], keys)
+                told = {key: _chances(answer) for key, answer in answers.items()}
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
                 # Whatever is missing or in the wrong place, the reply is not a complete answer.
                 said = reply_excerpt(reply, self.peer)
                 raise TransientError("bad_reply", f"Not an answer to every question: {said}") from None
-            known = {name: chances for name, chances in told.items() if chances is not None}
+            known = {key: chances for key, chances in told.items() if chances is not None}
             if not known:
                 raise declined_error(self.peer, "it refused to answer")
-            text = chosen_reply(keys, known[_CHOICE], top) if chooses else scored_reply(known, top)
-            reasoning = {_CHOICE: dict(zip(keys, known[_CHOICE], strict=True))} if chooses else told
+            text = scored_reply(known, request.max_score)
             answer = completion(reply, body, text, finish="stop", latency=perf_counter() - started)
-        return self._answered(replace(answer, reasoning=json.dumps(reasoning)))
+        return self._answered(replace(answer, reasoning=json.dumps(told)))
+
+    def questions(self, keys: Sequence[str]) -> Any:
+        """Return the questions about candidates in the form of the API."""
+        return {
+            key: {"type": "score", "instructions": _QUESTION.format(key=key), "criteria": list(LEVELS)} for key in keys
+        }
 
 
-def _questions(route: Route, keys: Sequence[str], *, chooses: bool) -> Any:
-    """Return the questions about candidates in the form of a decision API."""
-    better = {key: f"Attempt {key} is better." for key in keys}
-    asked = {key: _QUESTION.format(key=key) for key in keys}
-    if route == "systemone":
-        if chooses:
-            return {_CHOICE: {"type": "choice", "instructions": _WHICH, "criteria": better}}
-        return {key: {"type": "score", "instructions": text, "criteria": list(LEVELS)} for key, text in asked.items()}
-    if chooses:
-        choices = [{"value": key, "description": text} for key, text in better.items()]
-        return [{"type": "choice", "name": _CHOICE, "instructions": _WHICH, "choices": choices}]
-    levels = [{"label": level} for level in LEVELS]
-    return [{"type": "score", "name": key, "instructions": text, "levels": levels} for key, text in asked.items()]
+class OpenAIDecisions(Decisions):
+    """Judges at OpenAI's ``/decisions``."""
+
+    path = "/decisions"
+    state_name = "input"
+
+    def questions(self, keys: Sequence[str]) -> Any:
+        """Return the questions about candidates in the form of OpenAI's API: a list, each with its name."""
+        levels = [{"label": level} for level in LEVELS]
+        return [
+            {"type": "score", "name": key, "instructions": _QUESTION.format(key=key), "levels": levels} for key in keys
+        ]
 
 
 def _answers(answers: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -142,22 +117,21 @@ def _answers(answers: Any, names: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _chances(answer: Mapping[str, Any], options: Sequence[str] | range) -> Probabilities | None:
-    """Return the probability of each option in a decision API's answer, or None if the judge declined.
+def _chances(answer: Mapping[str, Any]) -> Probabilities | None:
+    """Return the probability of each level in a decision API's answer, or None if the judge declined.
 
-    Raises ValueError for anything but a distribution over all options.
+    Raises ValueError for anything but a distribution over all levels.
     """
     if answer.get("refusal") or answer.get("type") == "refusal":
         return None
     told = answer["probabilities"]
     if isinstance(told, list) and told and isinstance(told[0], dict):
         told = {str(row["value"]): row["probability"] for row in told}
-    is_list = isinstance(told, list) and isinstance(options, range)  # an order is certain for levels only
-    values = told if is_list else [told[str(one)] for one in options]
+    values = told if isinstance(told, list) else [told[str(level)] for level in range(len(LEVELS))]
     chances = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
     total = math.fsum(chances)
-    if len(chances) != len(options) or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
-        raise ValueError("not a distribution over the options")
+    if len(chances) != len(LEVELS) or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
+        raise ValueError("not a distribution over the levels")
     return tuple(chance / total for chance in chances)
 
 
@@ -181,21 +155,10 @@ def scored_reply(told: Mapping[str, Probabilities], top: int = 100) -> str:
     for key, chances in told.items():
         level = math.fsum(place * chance for place, chance in enumerate(chances))
         spread = math.sqrt(math.fsum(chance * (place - level) ** 2 for place, chance in enumerate(chances)))
-        scores[key] = _written(top * level / _TOP, top)
+        # With the scale, so that a low score is not taken for one of a smaller scale.
+        scores[key] = f"{round(top * level / _TOP, 2):g}/{top}"
         why[key] = f"level {level:.2f} of {_TOP}, give or take {spread:.2f}"
     return json.dumps({"explanations": why, "scores": scores})
-
-
-def chosen_reply(keys: Sequence[str], chances: Probabilities, top: int = 100) -> str:
-    """Return the JSON reply of a decision judge that chose one of two: each one's probability as its score."""
-    told = dict(zip(keys, chances, strict=True))
-    why = {key: f"better with a probability of {chance:.2f}" for key, chance in told.items()}
-    return json.dumps({"explanations": why, "scores": {key: _written(top * one, top) for key, one in told.items()}})
-
-
-def _written(score: float, top: int) -> str:
-    """Return a candidate's score with its scale, so that low scores are not taken for those of a smaller scale."""
-    return f"{round(score, 2):g}/{top}"
 
 
 def _permanent_if_cannot_decide(error: BackendError, model: str) -> BackendError:

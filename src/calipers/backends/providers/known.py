@@ -188,7 +188,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "azure": Provider(
         "https://RESOURCE.openai.azure.com",
         "AZURE_API_KEY",
-        backend="calipers.backends.providers.openai_compatible:azure_openai",
+        backend="calipers.backends.providers.openai_compatible:Azure",
         variables=("AZURE_OPENAI_ENDPOINT",),
         other_keys=("AZURE_OPENAI_API_KEY",),
         tokens=("AZURE_OPENAI_AD_TOKEN", "AZURE_AD_TOKEN"),
@@ -228,8 +228,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "openai_decisions": Provider(
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
-        backend=_DECISIONS,
-        options={"route": "decisions"},
+        backend="calipers.backends.providers.decisions:OpenAIDecisions",
         headers=_OPENAI_HEADERS,
     ),
     "openrouter": Provider(

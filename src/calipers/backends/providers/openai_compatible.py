@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from calipers.backends.negotiation import ALTERNATIVES, Terms
-from calipers.backends.server import HttpBackend, bearer
+from calipers.backends.server import HttpBackend
 from calipers.backends.transport.logprobs import logprobs_in
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
@@ -34,92 +34,52 @@ _NEWER_NAMES = (".openai.com", ".azure.com")
 
 
 class OpenAICompatible(HttpBackend):
-    """Sends requests to ``model`` at ``base_url`` (without ``/chat/completions``), over one session per event loop.
-
-    ``headers`` are added to every request and replace ours of the same name. ``routing`` are body parameters for every
-    request with structured output. ``timeout`` is in seconds for one request. ``lists_models`` is False if the server's
-    list of models does not show whether this model exists. ``refused`` is what an earlier run learned.
-    ``api_key_env`` is the variable that errors name as the key's source.
+    """Judges at ``base_url``, which is without ``/chat/completions``.
 
     Structured output and parameters that the server refuses by name are left out at once, which is not a retry, and in
-    later requests if that helped. A model that only streams is streamed. Raises ConfigError for an address or a header
-    that cannot work.
+    later requests if that helped. A model that only streams is streamed.
     """
 
+    path = "/chat/completions"
     forms = ("json_schema", "json_object")
     has_tools = True
-
-    def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
-        self,
-        model: str,
-        *,
-        base_url: str,
-        api_key: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        routing: Mapping[str, Any] | None = None,
-        lists_models: bool = True,
-        timeout: float = 120.0,
-        refused: Iterable[str] = (),
-        api_key_env: str | None = None,
-    ) -> None:
-        super().__init__(
-            model,
-            base_url=base_url,
-            path="/chat/completions",
-            headers=bearer(api_key),
-            carried=headers,
-            timeout=timeout,
-            key_hint=api_key_env or ("OPENAI_API_KEY" if ".openai.com" in base_url else "the API key"),
-            lists_models=lists_models,
-            refused=refused,
-        )
-        self._newer_names = self.host.endswith(_NEWER_NAMES)
-        self._routing = routing
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the server's chat answer; ``latency`` is in seconds, including repeats after refusals. Raises
         BackendError.
         """
-        started = perf_counter()
+        started, newer = perf_counter(), self.host.endswith(_NEWER_NAMES)
 
         def frame(terms: Terms) -> dict[str, Any]:
-            return chat_body(request, terms, model=self.model, newer_names=self._newer_names, routing=self._routing)
+            return chat_body(request, terms, model=self.model, newer_names=newer, routing=self._routing)
 
         reply = await self._accepted(request, frame)
         latency = perf_counter() - started
         return self._answered(read_chat_reply(reply, self.peer, latency=latency, may_call=bool(request.tools)))
 
 
-def azure_openai(
-    deployment: str,
-    *,
-    base_url: str,
-    api_key: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeout: float = 120.0,
-    api_key_env: str | None = None,
-) -> OpenAICompatible:
-    """Return the backend for ``deployment`` of the Azure resource at ``base_url`` (``https://NAME.openai.azure.com``).
+class Azure(OpenAICompatible):
+    """A deployment of the Azure resource at ``base_url`` (``https://NAME.openai.azure.com``).
 
     Requests go to its v1 API; with ``?api-version=`` in the address, to the deployment's own address. An address with a
-    path is used unchanged. Raises ConfigError for an address that names no resource.
+    path is used unchanged.
     """
-    parts = urlsplit(base_url.strip())
-    if "RESOURCE" in parts.netloc:
-        raise ConfigError(
-            "azure/ judges need the address of your resource: a base URL, AZURE_OPENAI_ENDPOINT or AZURE_API_BASE."
-        )
-    usual = f"/openai/deployments/{quote(deployment, safe='')}" if parts.query else "/openai/v1"
-    url = urlunsplit(parts._replace(path=parts.path if parts.path.strip("/") else usual))
-    carried = {**({"api-key": api_key} if api_key else {}), **(headers or {})}
-    return OpenAICompatible(
-        deployment,
-        base_url=url,
-        headers=carried,
-        lists_models=False,  # the server lists models, while deployments have names of their own
-        timeout=timeout,
-        api_key_env=api_key_env,
-    )
+
+    def __init__(self, deployment: str, *, base_url: str, **options: Any) -> None:
+        parts = urlsplit(base_url.strip())
+        if "RESOURCE" in parts.netloc:
+            raise ConfigError(
+                "azure/ judges need the address of your resource: a base URL, AZURE_OPENAI_ENDPOINT or AZURE_API_BASE."
+            )
+        usual = f"/openai/deployments/{quote(deployment, safe='')}" if parts.query else "/openai/v1"
+        url = urlunsplit(parts._replace(path=parts.path if parts.path.strip("/") else usual))
+        # The server lists models, while deployments have names of their own.
+        super().__init__(deployment, base_url=url, lists_models=False, **options)
+
+    @staticmethod
+    def key_headers(key: str) -> dict[str, str]:
+        """Return the header that carries a resource's key."""
+        return {"api-key": key} if key else {}
 
 
 # --- the request ------------------------------------------------------------------------------------------------------

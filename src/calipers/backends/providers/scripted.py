@@ -36,7 +36,7 @@ _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
     "scores": Mapping, "text": str, "criteria": (list, str), "error": Mapping, "group_id": str,
     "explanations": Mapping, "finish_reason": str, "reasoning": str, "usage": Mapping,
 }  # fmt: skip
-_INNER: Final = {
+_INNER: Final[Mapping[str, set[str]]] = {
     "usage": {"input_tokens", "output_tokens", "cached_tokens", "cost_usd"},
     "error": {"kind", "message", "retry_after", "fatal"},
 }
@@ -149,10 +149,10 @@ def _row_errors(row: Any) -> Iterator[str]:
     for key, kind in _TYPES.items():
         if key in row and not isinstance(row[key], kind):
             yield f"{key} has the wrong type: {type(row[key]).__name__}"
-    for key, known in _INNER.items():
-        if set(row.get(key, ())) - known:
+        elif key in _INNER and set(row.get(key, ())) - (known := _INNER[key]):
             yield f"{key} is an object with the keys {', '.join(sorted(known))}"
-    if "error" in row and row["error"].get("kind") not in get_args(FailureKind):
-        yield f"error.kind is one of {', '.join(get_args(FailureKind))}"
-    if row.get("finish_reason", "stop") not in get_args(FinishReason):
-        yield f"finish_reason is one of {', '.join(get_args(FinishReason))}"
+    choices: list[tuple[str, Any, Any]] = [("finish_reason", row.get("finish_reason", "stop"), FinishReason)]
+    choices += [("error.kind", row["error"].get("kind"), FailureKind)] if "error" in row else []
+    for key, value, kinds in choices:
+        if value not in get_args(kinds):
+            yield f"{key} is one of {', '.join(get_args(kinds))}"

@@ -25,10 +25,13 @@ def whole_completion(stream: bytes) -> dict[str, Any]:
     An error counts even after parts of an answer. Raises BrokenStreamError for a stream that ends without a finish
     reason and without ``[DONE]``, because it may hold half an answer.
     """
-    answer = _PartialAnswer()
+    body: dict[str, Any] = {"model": None, "system_fingerprint": None, "usage": None}
+    message: dict[str, Any] = {name: [] for name in _TEXTS}
+    choice: dict[str, Any] = {"message": message, "finish_reason": None}
+    done = False
     for name, data in stream_events(stream):
         if data == "[DONE]":
-            answer.done = True
+            done = True
             break
         try:
             chunk = _decode(data)
@@ -37,9 +40,16 @@ def whole_completion(stream: bytes) -> dict[str, Any]:
         if not isinstance(chunk, dict):
             raise BrokenStreamError(f"an event of the stream is not a chunk: {data[:200]}")
         if chunk.get("error") or name == "error":
-            return {"error": chunk.get("error") or chunk, "usage": chunk.get("usage") or answer.body["usage"]}
-        answer.add_chunk(chunk)
-    return answer.whole()
+            return {"error": chunk.get("error") or chunk, "usage": chunk.get("usage") or body["usage"]}
+        _add_chunk(body, choice, chunk)
+    if not done and choice["finish_reason"] is None:
+        raise BrokenStreamError("the stream broke off before the answer was whole")
+    message |= {name: "".join(message[name]) for name in _TEXTS}
+    if parts := message.pop("parts", None):
+        message["content"] = [*parts, *([{"type": "text", "text": message["content"]}] if message["content"] else [])]
+    if calls := message.get("tool_calls"):
+        message["tool_calls"] = [{"function": call} for call in calls.values()]
+    return {**body, "choices": [choice]}
 
 
 def stream_events(stream: bytes) -> Iterator[tuple[str, str]]:
@@ -62,66 +72,41 @@ def stream_events(stream: bytes) -> Iterator[tuple[str, str]]:
             name, data = "", ""
 
 
-class _PartialAnswer:
-    """The answer that the chunks so far add up to; ``done`` is True after the server marked the end of the stream."""
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
-    def __init__(self) -> None:
-        self.done = False
-        self.body: dict[str, Any] = {"model": None, "system_fingerprint": None, "usage": None}
-        self._texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
-        self._parts: list[Mapping[str, Any]] = []
-        self._calls: dict[int, dict[str, str]] = {}
-        self._finish: str | None = None
-        self._logprobs: list[Any] = []
 
-    def add_chunk(self, chunk: Mapping[str, Any]) -> None:
-        for name in ("model", "system_fingerprint"):
-            self.body[name] = self.body[name] or chunk.get(name)
-        self.body["usage"] = chunk.get("usage") or self.body["usage"]
-        choices = chunk.get("choices")
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            return  # the first chunk may hold only filter results, and the last one only usage
-        choice = choices[0]
-        if choice.get("index"):
-            return  # another answer to the same request, which calipers did not ask for
-        self._finish = choice.get("finish_reason") or self._finish
-        self.body["usage"] = self.body["usage"] or choice.get("usage")
-        logprobs = choice.get("logprobs")
-        if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
-            self._logprobs += logprobs["content"]
-        delta = choice.get("delta")
-        if delta is None and not any(self._texts.values()):
-            delta = choice.get("message")  # the server sent the whole message in a single event
-        if isinstance(delta, dict):
-            self._add_delta(delta)
+def _add_chunk(body: dict[str, Any], choice: dict[str, Any], chunk: Mapping[str, Any]) -> None:
+    """Add a chunk to the body and the choice that the chunks so far add up to."""
+    for name in ("model", "system_fingerprint"):
+        body[name] = body[name] or chunk.get(name)
+    body["usage"] = chunk.get("usage") or body["usage"]
+    for row in _objects(chunk.get("choices"))[:1]:  # the first and the last chunk may have none
+        if not row.get("index"):  # else another answer to the same request, which calipers did not ask for
+            body["usage"] = body["usage"] or row.get("usage")
+            _add_row(choice, row)
 
-    def _add_delta(self, delta: Mapping[str, Any]) -> None:
-        for name, pieces in self._texts.items():
-            piece = delta.get(name)
-            if isinstance(piece, str):
-                pieces.append(piece)
-            elif isinstance(piece, list):
-                self._parts += [part for part in piece if isinstance(part, dict)]
-        calls = delta.get("tool_calls")
-        for call in calls if isinstance(calls, list) else ():
-            function = call.get("function") if isinstance(call, dict) else None
-            if isinstance(function, dict):
-                index = call.get("index")
-                written = self._calls.setdefault(index if isinstance(index, int) else 0, {"name": "", "arguments": ""})
-                written["name"] = written["name"] or str(function.get("name") or "")
-                if isinstance(function.get("arguments"), str):
-                    written["arguments"] += function["arguments"]
 
-    def whole(self) -> dict[str, Any]:
-        if not self.done and self._finish is None:
-            raise BrokenStreamError("the stream broke off before the answer was whole")
-        message: dict[str, Any] = {name: "".join(pieces) for name, pieces in self._texts.items()}
-        if self._parts:
-            text = [{"type": "text", "text": message["content"]}] if message["content"] else []
-            message["content"] = [*self._parts, *text]
-        if self._calls:
-            message["tool_calls"] = [{"function": call} for call in self._calls.values()]
-        choice: dict[str, Any] = {"message": message, "finish_reason": self._finish}
-        if self._logprobs:
-            choice["logprobs"] = {"content": self._logprobs}
-        return {**self.body, "choices": [choice]}
+def _add_row(choice: dict[str, Any], row: Mapping[str, Any]) -> None:
+    choice["finish_reason"] = row.get("finish_reason") or choice["finish_reason"]
+    logprobs, message = row.get("logprobs"), choice["message"]
+    if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
+        choice.setdefault("logprobs", {"content": []})["content"] += logprobs["content"]
+    delta = row.get("delta")
+    if delta is None and not any(message[name] for name in _TEXTS):
+        delta = row.get("message")  # the server sent the whole message in a single event
+    if not isinstance(delta, dict):
+        return
+    for name in _TEXTS:
+        piece = delta.get(name)
+        if isinstance(piece, str):
+            message[name].append(piece)
+        else:
+            message.setdefault("parts", []).extend(_objects(piece))
+    for call in _objects(delta.get("tool_calls")):
+        function, index = call.get("function"), call.get("index")
+        if isinstance(function, dict):
+            calls = message.setdefault("tool_calls", {})
+            written = calls.setdefault(index if isinstance(index, int) else 0, {"name": "", "arguments": ""})
+            written["name"] = written["name"] or str(function.get("name") or "")
+            written["arguments"] += function["arguments"] if isinstance(function.get("arguments"), str) else ""

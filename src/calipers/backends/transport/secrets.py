@@ -10,7 +10,6 @@ import binascii
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Final
 from urllib.parse import quote
 
@@ -27,8 +26,6 @@ _PLACEHOLDER: Final = re.compile(
     r"bearer|changeme|default|localhost|password|placeholder|required|something|undefined|withheld"
 )
 """What users set as the key of a server that needs none. These words stay in replies."""
-_ESCAPED: Final = {ord(sign): f"\\u{ord(sign):04X}" for sign in "+&<>'\""}
-"""Characters that HTML-safe JSON writers escape."""
 _PERCENT: Final = re.compile("%[0-9A-F]{2}")
 _JSON_ESCAPE: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u00([2-7][0-9a-fA-F])")
 """JSON may escape any character like this. An even number of backslashes before it is part of the text."""
@@ -85,11 +82,9 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 def _spellings(secret: str) -> set[str]:
-    quoted = quote(secret, safe="")
-    forms = {secret, quoted, secret.replace("/", "\\/"), secret.translate(_ESCAPED), escape(secret)}
+    quoted, data = quote(secret, safe=""), secret.encode()
+    forms = {secret, quoted, secret.replace("/", "\\/"), data.hex(), data.hex().upper()}
     forms.add(_PERCENT.sub(lambda found: found[0].lower(), quoted))
-    data = secret.encode()
-    forms |= {data.hex(), data.hex().upper(), secret[::-1]}
     for before in range(3):
         # In a longer text, base64 can encode the secret in three ways. The characters at both ends also encode
         # neighbouring bytes, so they are cut off.
