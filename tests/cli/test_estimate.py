@@ -3,9 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from command_line import Calipers
+from command_line import Calipers, mismatches
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = ROOT / "examples" / "groups.jsonl"
@@ -40,23 +38,9 @@ def test_calibrate_counts_every_way_to_ask(tmp_path: Path, calipers: Calipers):
     assert done.code == 0
     assert "openai/gpt-5-mini, listwise\n  calls        24\n" in done.out
     assert "openai/gpt-5-mini, pointwise\n" in done.out
-    (tmp_path / "j.jsonl").write_text("", encoding="utf-8")
-    wrong = calipers("calibrate", GROUPS, "--judgments", "j.jsonl", "--estimate")
-    assert wrong.code == 2
-    assert "--estimate is about judges to query" in wrong.err
-
-
-def test_a_price_is_for_one_judge_to_calibrate_and_that_of_the_settings_is_not_used_for_several(
-    tmp_path: Path, calipers: Calipers
-):
+    (tmp_path / "calipers.toml").write_text('price = "1,2"\n', encoding="utf-8")  # of which of several judges?
     judges = ("--judge", "vllm/a@http://127.0.0.1:1/v1", "--judge", "vllm/b@http://127.0.0.1:1/v1")
-    wrong = calipers("calibrate", GROUPS, *judges, "--price", "1,2", "--estimate")
-    assert wrong.code == 2
-    assert "--price is for one judge to query" in wrong.err
-    (tmp_path / "calipers.toml").write_text('price = "1,2"\n', encoding="utf-8")
-    done = calipers("calibrate", GROUPS, *judges, "--estimate")
-    assert done.code == 0
-    assert done.out.count("cost         unknown") == 2
+    assert calipers("calibrate", GROUPS, *judges, "--estimate").out.count("cost         unknown") == 2
 
 
 def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Path, calipers: Calipers):
@@ -73,30 +57,24 @@ def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Pa
     assert "--reply-tokens 501: is above --max-tokens 500; raise that or lower it" in wrong.err
 
 
-@pytest.mark.parametrize(
-    ("calls", "verdict"),
-    [
-        (100, "enough: it would take 24% to 96% of it"),
-        (30, "perhaps not enough: it would take 80% to 320% of it"),
-        (12, "not enough: it would take 200% to 800% of it"),
-    ],
-)
-def test_a_range_says_whether_a_budget_is_enough_at_least_and_at_most(
-    calls: int, verdict: str, tmp_path: Path, calipers: Calipers
-):
-    done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "openai/m", "--resolve", 0.015, "--price", "1,2",
-                    "--budget", f"calls={calls}", "--estimate" )  # fmt: skip
-    assert done.code == 0, done.err
-    assert "  calls        24 to 96\n" in done.out
-    assert "  input        59,960 to 239,840 tokens ± 20 %\n" in done.out
-    assert "  cost         $0.0777 to $0.3109\n" in done.out
-    assert "range          resolve: how often a group is asked about depends on" in done.out
-    assert f"budget         calls={calls}: {verdict}\n" in done.out
+def test_a_range_says_whether_a_budget_is_enough_at_least_and_at_most(calipers: Calipers):
+    verdicts = {100: "enough: it would take 24% to 96%", 30: "perhaps not enough", 12: "not enough: it would take 200%"}
+    for calls, verdict in verdicts.items():
+        done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "openai/m", "--resolve", 0.015, "--price", "1,2",
+                        "--budget", f"calls={calls}", "--estimate")  # fmt: skip
+        assert done.code == 0, done.err
+        assert "  calls        24 to 96\n" in done.out
+        assert "  cost         $0.0777 to $0.3109\n" in done.out
+        assert f"budget         calls={calls}: {verdict}" in done.out
 
 
-@pytest.mark.parametrize("command", [("score", GROUPS), ("calibrate", GROUPS, "--judge", "embedded")])
-def test_reply_tokens_without_an_estimate_are_refused(command: tuple[object, ...], tmp_path: Path, calipers: Calipers):
-    out = ("-o", "o.jsonl") if command[0] == "score" else ()
-    done = calipers(*command, *out, "--reply-tokens", 100)
-    assert done.code == 2
-    assert "--reply-tokens is about --estimate" in done.err
+def test_what_an_estimate_cannot_be_of_is_refused(tmp_path: Path, calipers: Calipers):
+    (tmp_path / "j.jsonl").write_text("", encoding="utf-8")
+    judges = ("--judge", "vllm/a@http://127.0.0.1:1/v1", "--judge", "vllm/b@http://127.0.0.1:1/v1")
+    cases = [
+        (("score", GROUPS, "-o", "o.jsonl", "--reply-tokens", 100), "--reply-tokens is about --estimate"),
+        (("calibrate", GROUPS, "--judge", "embedded", "--reply-tokens", 100), "--reply-tokens is about --estimate"),
+        (("calibrate", GROUPS, "--judgments", "j.jsonl", "--estimate"), "--estimate is about judges to query"),
+        (("calibrate", GROUPS, *judges, "--price", "1,2", "--estimate"), "--price is for one judge to query"),
+    ]
+    assert mismatches(calipers, cases) == []

@@ -13,7 +13,7 @@ from calipers.errors import ConfigError
 from calipers.inputs.records import read_json_lines
 from calipers.ledger import open_ledger
 from calipers.types import GroupResult
-from command_line import Calipers, mismatches
+from command_line import Calipers
 from groups import FOUR, group_of
 
 
@@ -23,23 +23,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "empty").write_text("")
     (tmp_path / "prose.jsonl").write_text("hello\n")
     return tmp_path
-
-
-def test_what_cannot_be_used_is_said_with_exit_code_2(folder: Path, calipers: Calipers):
-    empty = "empty: is empty, so no run is recorded in it"
-    cases: list[tuple[tuple[str, ...], str]] = [
-        (("calibrate", "prose.jsonl", "--judge", "embedded"), "prose.jsonl:1: not JSON"),
-        (("calibrate", "g.jsonl", "--judgments", "prose.jsonl"), "no judgment in it is about a group"),
-        (("show", "prose.jsonl"), "holds no judged groups"),
-        (("report", "empty", "-o", "r.html"), "holds no judged groups"),
-        (("score", "g.jsonl", "-o", "o.jsonl", "--budget", "calls=1.5"), "calls are counted whole"),
-        (("ifeval", "prose.jsonl"), "prose.jsonl:1: not JSON: Expecting value at column 1, near 'hello'"),
-        (("replay", "-o", "o.jsonl", "empty"), empty),
-        (("ledger", "verify", "empty"), "empty"),
-        (("ledger", "verify", "."), "it is a folder; name a file in it"),
-    ]
-    assert mismatches(calipers, cases) == []
-    assert (folder / "empty").read_bytes() == b""
 
 
 def test_a_ledger_in_place_of_json_lines_is_one_error(tmp_path: Path):

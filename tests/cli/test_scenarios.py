@@ -132,17 +132,3 @@ def test_what_cannot_work_is_refused_before_anything_is_asked(folder: Path, cali
     ]  # fmt: skip
     assert mismatches(calipers, cases) == []
     assert not list(folder.glob("*.db"))
-
-
-def test_why_entries_of_a_reply_are_dropped_is_printed_and_topics_control_no_terminal(
-    folder: Path, calipers: Calipers
-) -> None:
-    entries = [
-        {"difficulty": "extreme", "text": words(1)}, {"difficulty": "easy"}, {"difficulty": "easy", "text": words(2)},
-        {"difficulty": "medium", "text": words(3)}, {"difficulty": "hard", "text": words(4)},
-    ]  # fmt: skip
-    replies(folder, "No.", {"inputs": entries})
-    ended = written(calipers, "out.jsonl", "-n", "3", "--topic", "fares\x1b[2J")
-    assert (ended.code, "a reply of the writer holds no list of inputs" in ended.err) == (1, True)
-    assert "2 were refused: 1 × its difficulty is none of easy, medium, hard, 1 × it has no text" in ended.out
-    assert ("\x1b" in ended.out, "fares\\x1b[2J" in ended.out) == (False, True)

@@ -92,13 +92,11 @@ def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder:
     assert not (folder / "out.jsonl").exists()
 
 
-@pytest.mark.parametrize("how", ["config", "variable"])
-def test_a_file_that_the_user_named_sets_them(folder: Path, calipers: Calipers, how: str):
+def test_a_file_that_the_user_named_sets_them(folder: Path, calipers: Calipers):
     (folder / "mine.toml").write_text('judge = "vllm/m"\nbase-url = "http://127.0.0.1:9/v1"\nledger = "runs.db"\n')
-    named = ("--config", "mine.toml") if how == "config" else ()
-    ended = calipers(*named, *SCORE, **({} if named else {"CALIPERS_CONFIG": "mine.toml"}))
-    assert "Settings from mine.toml" in ended.err
-    assert (ended.code, "127.0.0.1:9" in ended.err) == (2, True)
+    for ended in (calipers("--config", "mine.toml", *SCORE), calipers(*SCORE, CALIPERS_CONFIG="mine.toml")):
+        assert "Settings from mine.toml" in ended.err
+        assert (ended.code, "127.0.0.1:9" in ended.err) == (2, True)
 
 
 def test_an_error_about_a_value_names_the_variable_it_is_from(folder: Path, calipers: Calipers):
@@ -109,10 +107,3 @@ def test_an_error_about_a_value_names_the_variable_it_is_from(folder: Path, cali
     assert (ended.code, "the environment variable CALIPERS_ORDERS" in ended.err) == (2, True)
     ended = calipers(*SCORE, CALIPERS_ORDRES="2")
     assert "CALIPERS_ORDRES sets nothing; did you mean CALIPERS_ORDERS?" in ended.err
-
-
-def test_what_calibrate_recommends_can_be_pasted_as_it_is(folder: Path, calipers: Calipers):
-    text = 'judge = ["scripted:replies.jsonl"]\norders = 2\nresolve = 0.015\nmost = 2\n'
-    (folder / "calipers.toml").write_text(text)
-    assert calipers("score", "groups.jsonl", "-o", "a.jsonl").code == 0
-    assert calls(folder / "a.jsonl") == 2

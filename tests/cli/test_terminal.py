@@ -75,22 +75,3 @@ def test_names_and_figures_stand_side_by_side_where_there_is_room_else_each_name
         "  fidelity  0.700",
         "  sign err      -",
     ]  # fmt: skip
-
-
-def test_figures_with_their_differences_have_one_heading() -> None:
-    heads = ("truth", "less control", "can see", "length", "less control", "can see")
-    rows = [
-        ("content", "", "0.693", "", "", "9.31", "", ""),
-        ("arrival", "against [content]", "0.692", "-0.001 ± 0.012", "0.02", "4.59", "-4.72 ± 1.3", "1.7"),
-    ]
-    assert len(figures(120, "Order", ("arm", ""), heads, rows, together=3)) == 4
-    assert figures(80, "Order", ("arm", ""), heads, rows, together=3) == [
-        "Order",
-        "                   less control  can see",
-        "content",
-        "  truth   0.693",
-        "  length   9.31",
-        "arrival: against [content]",
-        "  truth   0.692  -0.001 ± 0.012     0.02",
-        "  length   4.59     -4.72 ± 1.3      1.7",
-    ]

@@ -1,7 +1,6 @@
 """What an annotator sees: the same order whenever the group is shown, and nothing that says whose a candidate is."""
 
 import json
-from collections import Counter
 
 import pytest
 
@@ -50,13 +49,6 @@ def test_the_order_depends_on_annotator_and_group_alone():
     assert len(orders) > 10
 
 
-def test_every_candidate_is_first_equally_often():
-    firsts = Counter(
-        blinded(group_of({name: name for name in "abcd"}, group_id=f"g{n}"), "ann").order[0] for n in range(800)
-    )
-    assert all(150 < count < 250 for count in firsts.values()), firsts
-
-
 def test_identical_trajectories_are_one_candidate_and_share_the_rank():
     seen = blinded(group_of({"a": "same", "b": "other", "c": "same"}), "ann")
     assert len(seen.order) == 2
@@ -72,11 +64,3 @@ def test_a_group_with_nothing_to_rank_is_an_error():
     ):
         with pytest.raises(InputError, match="nothing to rank"):
             blinded(group, "ann")
-
-
-def test_messages_that_all_begin_with_are_shown_once():
-    start = {"role": "user", "content": "Who?"}
-    members = tuple(Trajectory(name, (start, {"role": "assistant", "content": name})) for name in "ab")
-    page = blinded(TrajectoryGroup("g", members), "ann").page
-    assert page["shared"] == [start]
-    assert sorted(one[0]["content"] for one in page["candidates"]) == ["a", "b"]

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from calipers.calibration import calibrate
 from calipers.inputs import read_groups
-from calipers.labelling.agreement import gold_lines, random_sample
-from calipers.labelling.order import random_order
+from calipers.labelling.agreement import gold_lines
 from groups import group_of
 from labelled import ANSWERS, fail, groups_file, label_of, opened
 
@@ -41,28 +39,6 @@ def test_gold_annotator_and_time_are_in_a_groups_file(tmp_path: Path):
     assert [one.messages for one in again.trajectories] == [one.messages for one in groups[1].trajectories]
 
 
-def test_calibrate_reads_it_directly(tmp_path: Path):
-    groups = [group_of(ANSWERS, group_id=f"g{n}") for n in range(8)]
-    labels = [label_of(one, "ann", ranked("right", "close", "far", "silent")) for one in groups]
-    out = tmp_path / "gold.jsonl"
-    lines = lines_of(groups_file(tmp_path / "g", groups), labels)
-    out.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    scores = {"right": 9, "close": 6, "far": 3, "silent": 0}
-    said = [
-        {
-            "group_id": one.group_id,
-            "judge": "j",
-            "order": list(ANSWERS),
-            "mode": "listwise",
-            "parsed": {"scores": scores},
-        }
-        for one in groups
-    ]
-    judge = calibrate(str(out), said).judges[0]
-    assert judge.advantage_fidelity == pytest.approx(1.0)
-    assert judge.groups == 8
-
-
 def test_a_group_without_any_gold_is_left_out_and_old_gold_does_not_stay(tmp_path: Path):
     group = group_of(ANSWERS)
     old = group.to_dict()
@@ -89,15 +65,3 @@ def test_labels_of_changed_texts_and_of_other_groups_do_not_count_and_are_report
     assert len(said) == 2
     assert "'stranger', which is not in" in said[0]
     assert said[1].startswith(f"{path}: the group 'g' was labelled (ann) when its texts were others")
-
-
-def test_the_random_sample_ends_at_the_first_group_that_nobody_labelled(tmp_path: Path):
-    ids = [f"g{n}" for n in range(20)]
-    order = [ids[number] for number in random_order(ids)]
-    labelled = [*order[:4], order[9], order[12]]
-    assert random_sample(ids, labelled) == order[:4]
-    groups = [group_of(ANSWERS, group_id=name) for name in ids]
-    labels = [label_of(one, "ann", ranked("right", "far")) for one in groups if one.group_id in labelled]
-    path = groups_file(tmp_path / "g", groups)
-    assert {one["group_id"] for one in lines_of(path, labels, at_random=True)} == set(order[:4])
-    assert len(lines_of(path, labels)) == 6
