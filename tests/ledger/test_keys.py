@@ -6,8 +6,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import zstd_codec as zstd
 from asking import request
 from calipers.judging.judge import Judge
@@ -57,40 +55,43 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize("message", MESSAGES)
-def test_a_key_is_that_of_the_first_ledgers(message: dict[str, Any]):
+def test_a_key_is_that_of_the_first_ledgers():
     """However it is put together: what was recorded must be found again."""
     judge = SimulatedJudge(QUALITY)
-    asked = replace(request(), messages=({"role": "system", "content": "Judge."}, message))
-    texts = [one["content"] for one in asked.messages if isinstance(one["content"], str)]
-    apart = [
-        [{**one, "content": len(one["content"].encode("utf-8", "surrogatepass"))}]
-        if isinstance(one["content"], str)
-        else one
-        for one in asked.messages
-    ]
-    whole = [
-        *(judge.endpoint, judge.model, apart, asked.schema),
-        *(asked.max_tokens, dict(asked.params), asked.ask.sample),
-    ]
-    digest = blake2b(json.dumps(whole, separators=(",", ":")).encode(), digest_size=20)
-    for text in texts:
-        digest.update(text.encode("utf-8", "surrogatepass"))
-    assert ledger_key(asked, judge) == digest.hexdigest()
+    for message in MESSAGES:
+        asked = replace(request(), messages=({"role": "system", "content": "Judge."}, message))
+        texts = [one["content"] for one in asked.messages if isinstance(one["content"], str)]
+        apart = [
+            [{**one, "content": len(one["content"].encode("utf-8", "surrogatepass"))}]
+            if isinstance(one["content"], str)
+            else one
+            for one in asked.messages
+        ]
+        whole = [
+            judge.endpoint,
+            judge.model,
+            apart,
+            asked.schema,
+            asked.max_tokens,
+            dict(asked.params),
+            asked.ask.sample,
+        ]
+        digest = blake2b(json.dumps(whole, separators=(",", ":")).encode(), digest_size=20)
+        for text in texts:
+            digest.update(text.encode("utf-8", "surrogatepass"))
+        assert ledger_key(asked, judge) == digest.hexdigest(), message
 
 
-@pytest.mark.parametrize("size", [1, 20_000])
-async def test_what_was_sent_is_kept_as_the_request(tmp_path: Path, size: int):
-    sent = json.dumps({"messages": "é" * size}, ensure_ascii=False).encode()
+async def test_what_was_sent_is_kept_as_the_request(tmp_path: Path):
+    for size in (1, 20_000):
+        sent = json.dumps({"messages": "é" * size}, ensure_ascii=False).encode()
 
-    class Sending(SimulatedJudge):
-        async def complete(self, request: JudgeRequest) -> Completion:
-            return replace(await super().complete(request), sent=sent)
+        class Sending(SimulatedJudge):
+            async def complete(self, request: JudgeRequest, sent: bytes = sent) -> Completion:
+                return replace(await super().complete(request), sent=sent)
 
-    judge = Judge(Sending(QUALITY), ledger=tmp_path / "l.db")
-    await judge.score_group(group_of(FOUR))
-    judge.close()
-    ledger = Ledger(tmp_path / "l.db")
-    stored = ledger.rows("SELECT request FROM answers LIMIT 1")[0][0]
-    ledger.close()
-    assert (stored.encode() if isinstance(stored, str) else zstd.decompress(stored)) == sent
+        async with Judge(Sending(QUALITY), ledger=tmp_path / f"{size}.db") as judge:
+            await judge.score_group(group_of(FOUR))
+        with Ledger(tmp_path / f"{size}.db") as ledger:
+            stored = ledger.rows("SELECT request FROM answers LIMIT 1")[0][0]
+        assert (stored.encode() if isinstance(stored, str) else zstd.decompress(stored)) == sent

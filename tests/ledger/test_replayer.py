@@ -60,18 +60,13 @@ async def test_a_group_whose_number_is_damaged_is_refused(path: Path) -> None:
     ledger.close()
 
 
-async def test_a_question_that_was_never_asked_has_no_answer(path: Path) -> None:
-    ledger = Ledger(path)
-    backend = cast("Any", RecordedBackend("here", "m", ("slow",)))
-    for number in (0, 99):
-        with pytest.raises(PermanentError) as caught:
-            await Replayer(ledger).answer(number, request(), backend)
-        assert caught.value.kind == "not_recorded"
-    ledger.close()
-
-
-async def test_the_backend_of_a_replayed_run_names_the_judge_and_answers_nothing() -> None:
+async def test_what_was_never_asked_has_no_answer_and_the_backend_of_a_replay_gives_none(path: Path) -> None:
     backend = RecordedBackend("here", "m", ("slow",))
+    with Ledger(path) as ledger:
+        for number in (0, 99):
+            with pytest.raises(PermanentError) as asked:
+                await Replayer(ledger).answer(number, request(), cast("Any", backend))
+            assert asked.value.kind == "not_recorded"
     assert (backend.endpoint, backend.model, backend.warnings) == ("here", "m", ("slow",))
     assert RecordedBackend("here", "m").warnings == ()
     with pytest.raises(PermanentError) as caught:
@@ -92,12 +87,6 @@ async def test_a_recorded_judge_has_the_name_and_the_warnings_of_the_latest_run(
     with pytest.raises(PermanentError) as caught:
         await judge.complete(request())
     assert caught.value.kind == "not_recorded"
-
-
-def test_a_ledger_that_is_not_there_is_no_judge_and_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError):
-        Replay(tmp_path / "none.db")
-    assert not list(tmp_path.iterdir())
 
 
 async def test_of_a_panel_the_first_judge_is_replayed(tmp_path: Path) -> None:

@@ -65,26 +65,6 @@ async def test_when_the_caller_is_cancelled_the_next_asker_calls():
         await first
 
 
-async def test_a_cancelled_asker_leaves_the_call_to_the_others():
-    flight: SingleFlight[int] = SingleFlight()
-    gate = asyncio.Event()
-
-    async def call() -> int:
-        await gate.wait()
-        return 3
-
-    first = asyncio.create_task(flight.run("k", call))
-    await asyncio.sleep(0)
-    second = asyncio.create_task(flight.run("k", call))
-    await asyncio.sleep(0)
-    second.cancel()
-    await asyncio.sleep(0)
-    gate.set()
-    assert await first == 3
-    with pytest.raises(asyncio.CancelledError):
-        await second
-
-
 def test_each_event_loop_calls_for_itself():
     flight: SingleFlight[int] = SingleFlight()
 

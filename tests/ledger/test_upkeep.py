@@ -58,7 +58,7 @@ def test_a_sound_ledger_is_sound_and_damage_is_named(location: str) -> None:
         ledger.put("UPDATE runs SET settings = '{}'", ())
     found = call("ledger", "verify", location)
     assert found.return_value == 1
-    assert "groups, run 1, position 1: result cannot be read" in found.output
+    assert "run 1, group 1: result cannot be read" in found.output
     assert "group 2: the answer to question 0 is missing" in found.output
     assert "run 1: the settings of a run in the ledger cannot be read" in found.output
 
