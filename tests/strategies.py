@@ -152,10 +152,7 @@ def contents() -> st.SearchStrategy[Any]:
 @functools.cache
 def calls() -> st.SearchStrategy[dict[str, Any]]:
     """A tool call: a function's, or of a kind nobody knows."""
-    function = {
-        "name": st.one_of(st.just("get_user"), texts()),
-        "arguments": st.one_of(st.just('{"id": 7}'), texts()),
-    }
+    function = {"name": st.one_of(st.just("get_user"), texts()), "arguments": st.one_of(st.just('{"id": 7}'), texts())}
     custom = {"name": texts(), "input": texts()}
     usual = {"id": CALL_IDS, "type": st.just("function"), "function": st.fixed_dictionaries(function)}
     unusual = {"id": CALL_IDS, "type": st.just("custom"), "custom": st.fixed_dictionaries(custom)}

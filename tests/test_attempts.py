@@ -63,13 +63,7 @@ def scored(asked: Asked) -> Answer:
 
 
 def bill(result: GroupResult) -> tuple[int, int, int, int, int]:
-    return (
-        result.judge_calls,
-        result.attempts,
-        result.unusable,
-        result.usage.input_tokens,
-        result.usage.output_tokens,
-    )
+    return (result.judge_calls, result.attempts, result.unusable, result.usage.input_tokens, result.usage.output_tokens)
 
 
 UNUSABLE: Mapping[str, Answer] = {
@@ -103,12 +97,7 @@ async def test_a_billed_reply_that_cannot_be_used_is_paid_for_and_counted(faulty
     [
         Answer(body={"content": [], "stop_reason": "end_turn", "usage": {"input_tokens": 10, "output_tokens": 5}}),
         Answer(body={"content": [], "stop_reason": "refusal", "usage": {"input_tokens": 10, "output_tokens": 5}}),
-        Answer(
-            body={
-                "content": None,
-                "usage": {"input_tokens": 2, "cache_read_input_tokens": 8, "output_tokens": 5},
-            }
-        ),
+        Answer(body={"content": None, "usage": {"input_tokens": 2, "cache_read_input_tokens": 8, "output_tokens": 5}}),
     ],
 )
 async def test_so_it_is_where_anthropic_counts(faulty: FaultyServer, answer: Answer) -> None:

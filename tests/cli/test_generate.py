@@ -168,22 +168,13 @@ def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(
 
 def test_bad_lines_are_named_and_the_rest_is_done(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
     cases: list[tuple[Any, str]] = [
-        (
-            {"question": "one"},
-            "has none of prompt, messages and context, but question",
-        ),
+        ({"question": "one"}, "has none of prompt, messages and context, but question"),
         ("nonsense", "not JSON"),
         ({"prompt": []}, "prompt: must be text or a list"),
         ({"prompt": [{"content": "x"}]}, "prompt[0]: must be a message with a role"),
         ({"prompt": [{"role": "user"}]}, "prompt[0]: has no content"),
-        (
-            {"prompt": "two", "rubrics": [{"criterion": "x", "pionts": 1}]},
-            "rubrics: criterion 1: unknown field 'pi",
-        ),
-        (
-            {"prompt": "x", "rubric": "kind", "extra_info": {"rubric": "rude"}},
-            "differs from the rubric in extra_info",
-        ),
+        ({"prompt": "two", "rubrics": [{"criterion": "x", "pionts": 1}]}, "rubrics: criterion 1: unknown field 'pi"),
+        ({"prompt": "x", "rubric": "kind", "extra_info": {"rubric": "rude"}}, "differs from the rubric in extra_info"),
     ]
     write(tmp_path / "prompts.jsonl", [*(row for row, _ in cases), {"prompt": "one", "text": "one"}])
     arguments = ("generate", "prompts.jsonl", "--base-url", server.url)

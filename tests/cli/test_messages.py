@@ -27,10 +27,7 @@ def test_the_first_ten_bad_lines_are_told_and_all_are_counted() -> None:
     assert (len(said), bad.told) == (10, "10 (reported above; not scored)")
     for line in range(11, 1500):
         bad(InputError("not JSON", source="f.jsonl", line=line))
-    assert said[9:] == [
-        "Error: f.jsonl:10: not JSON",
-        "Error: further lines are like these; they are only counted",
-    ]
+    assert said[9:] == ["Error: f.jsonl:10: not JSON", "Error: further lines are like these; they are only counted"]
     assert (bad.count, bad.told) == (1499, "1,499 (the first 10 reported above; not scored)")
 
 

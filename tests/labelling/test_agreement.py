@@ -11,12 +11,7 @@ from calipers.labelling.agreement import agreement, coincidences, combined, krip
 from labelled import label_of
 
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): four observers, twelve units, values 1 to 5.
-OBSERVED = (
-    "1 2 3 3 2 1 4 1 2 . . .",
-    "1 2 3 3 2 2 4 1 2 5 . 3",
-    ". 3 3 3 2 3 4 2 2 5 1 .",
-    "1 2 3 3 2 4 4 1 2 5 1 .",
-)
+OBSERVED = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .")
 
 
 def test_alpha_is_the_published_one():

@@ -67,11 +67,7 @@ def _peak(work: Callable[[], object]) -> int:
 def test_what_grows_to_hundreds_of_times_its_size_is_told_and_not_unpacked(tmp_path: Path):
     """A ledger may come from anybody."""
     ledger = Ledger(tmp_path / "l.db")
-    for bomb in (
-        b'"' + b"x" * 2**28 + b'"',
-        b"[" + b"[],[]," * 2_700_000 + b"[]]",
-        b"[" + b"1.5," * 4_000_000 + b"0]",
-    ):
+    for bomb in (b'"' + b"x" * 2**28 + b'"', b"[" + b"[],[]," * 2_700_000 + b"[]]", b"[" + b"1.5," * 4_000_000 + b"0]"):
         packed = zstd.compress(bomb)
 
         def unpack(packed: bytes = packed) -> None:

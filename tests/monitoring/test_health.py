@@ -79,16 +79,10 @@ def test_outcomes_costs_and_spread():
     assert "judge/unusable_rate" not in found
     assert found["judge/cost_usd"] == 0.75
     assert found["judge/input_tokens"] == 200
-
-
-def test_calls_in_vain_are_a_rate_of_their_own():
-    found = health([result({"a": 1.0}, attempts=4, unusable=1), result({"a": 1.0}, attempts=2)])
-    assert (found["judge/attempts_per_group"], found["judge/unusable_rate"]) == (3.0, 1 / 6)
-
-
-def test_a_group_that_asked_nothing_leaves_the_cost_known():
-    found = health([result({"a": 1.0}, cost=0.5), result({"a": 0.5}, calls=0)])
-    assert found["judge/cost_usd"] == 0.5
+    assert health([result({"a": 1.0}, cost=0.5), result({"a": 0.5}, calls=0)])["judge/cost_usd"] == 0.5
+    vain = health([result({"a": 1.0}, attempts=4, unusable=1), result({"a": 1.0}, attempts=2)])
+    assert (vain["judge/attempts_per_group"], vain["judge/unusable_rate"]) == (3.0, 1 / 6)
+    assert health([], disagreements=[0.2, 0.4])["judge/audit_disagreement"] == pytest.approx(0.3)
 
 
 def test_attacks_are_counted_by_trajectory_and_kind():
@@ -175,10 +169,6 @@ def test_what_is_lost_is_held_against_length_and_level():
     assert found["judge/abstention_length_correlation"] == pytest.approx(1.0)
 
 
-def test_audits_are_averaged():
-    assert health([], disagreements=[0.2, 0.4])["judge/audit_disagreement"] == pytest.approx(0.3)
-
-
 RATINGS = st.dictionaries(st.integers(0, 5), st.floats(0, 1), max_size=6)
 REWARDS = st.dictionaries(st.sampled_from("abcdef"), st.none() | st.floats(-5, 5), min_size=1, max_size=6)
 
@@ -198,31 +188,22 @@ def test_every_value_is_finite_and_correlations_are_in_range(rewards: list, rati
     )
 
 
-@pytest.mark.parametrize("size", [1e160, 1e-160, 1.7e308, 5e-324])
-def test_rewards_of_any_size_have_the_metrics_of_rewards_around_one(size: float):
+def test_rewards_of_any_size_have_the_metrics_of_rewards_around_one():
     shapes = tuple(Shape((name,), 10 * 4**place, place) for place, name in enumerate("abcd"))
+    answers = [answer({0: 0.1, 1: 0.4, 2: 0.5, 3: 1.0}, f"g{number}", shapes=shapes) for number in range(8)]
 
     def found(scale: float) -> dict[str, float]:
-        results = [
-            result({"a": 0.0, "b": 0.25 * scale, "c": 0.5 * scale, "d": scale}, f"g{number}") for number in range(8)
-        ]
-        answers = [answer({0: 0.1, 1: 0.4, 2: 0.5, 3: 1.0}, f"g{number}", shapes=shapes) for number in range(8)]
-        return health(results, answers)
+        rewards: dict[str, float | None] = {"a": 0.0, "b": 0.25 * scale, "c": 0.5 * scale, "d": scale}
+        return health([result(rewards, f"g{number}") for number in range(8)], answers)
 
-    plain, other = found(1.0), found(size)
-    assert other.keys() == plain.keys()
-    assert all(map(math.isfinite, other.values()))
-    if size > 1e-300:  # quarters of the smallest float are not floats
-        of_rewards = {"judge/reward_mean", "judge/reward_std"}
-        assert {key: other[key] for key in of_rewards} == pytest.approx({key: plain[key] * size for key in of_rewards})
-        rest = plain.keys() - of_rewards
-        assert {key: other[key] for key in rest} == pytest.approx({key: plain[key] for key in rest})
-
-
-def test_a_spread_that_is_no_finite_number_is_no_key():
-    found = health([result({"a": 1.7e308, "b": -1.7e308})])
-    assert "judge/reward_std" not in found
-    assert found["judge/reward_mean"] == 0
+    plain, of_rewards = found(1.0), {"judge/reward_mean", "judge/reward_std"}
+    for size in (1e160, 1e-160, 1.7e308):
+        other = found(size)
+        scaled = {key: value * (size if key in of_rewards else 1) for key, value in plain.items()}
+        assert all(map(math.isfinite, other.values()))
+        assert other == pytest.approx(scaled)
+    beyond = health([result({"a": 1.7e308, "b": -1.7e308})])
+    assert ("judge/reward_std" in beyond, beyond["judge/reward_mean"]) == (False, 0)
 
 
 def test_a_judge_that_is_served_by_another_model_from_some_answer_on_is_noticed():

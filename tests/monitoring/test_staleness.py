@@ -50,14 +50,11 @@ def test_without_a_stated_current_version_it_is_the_newest_that_any_rollout_show
     found = staleness(judged((3, 1.0), (3, 0.0)), judged((7, 1.0), (7, 0.0)), judged((5, 1.0), (5, 0.0)))
     assert found["staleness_mean"] == pytest.approx(2 / 3)
     assert found["staleness_max"] == 2
-
-
-def test_a_policy_that_was_updated_while_the_group_waited_is_not_behind_itself():
+    # A policy that was updated while the group waited is not behind itself.
     assert staleness(judged((8, 1.0), (9, 0.0), current_version=8))["staleness_max"] == 0
-
-
-def test_a_version_of_the_group_is_that_of_rollouts_that_state_none():
-    found = staleness(judged((None, 1.0), (4, 0.0), policy_version=2, current_version=5))
+    found = staleness(
+        judged((None, 1.0), (4, 0.0), policy_version=2, current_version=5)
+    )  # the group's, for who has none
     assert (found["version_known_rate"], found["staleness_mean"]) == (1, 2)
 
 
