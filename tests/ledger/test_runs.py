@@ -190,10 +190,11 @@ async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(t
     before = await run(SimulatedJudge(QUALITY), path)
     bill = {"attempts": 0, "unusable": 0, "usage": 0, "warnings": 0}
     places = {
-        "answers": ("text", "attempts", "cost_usd", "failed_before", "logprobs"), "asks": ("detail",),
+        "answers": ("attempts", "cost_usd", "failed_before", "logprobs"), "asks": ("detail",),
         "runs": ("settings", "learned"), "groups": ("source",),
     }  # fmt: skip
     changes = [f"UPDATE {table} SET {name} = ?" for table, names in places.items() for name in names]  # noqa: S608 - ours
+    changes.append("UPDATE answers SET text = CAST(? AS BLOB)")
     for statement, value in itertools.product(changes, _WRONG):
         shutil.copy(path, damaged)
         with Ledger(damaged) as ledger:

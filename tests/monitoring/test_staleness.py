@@ -52,9 +52,7 @@ def test_without_a_stated_current_version_it_is_the_newest_that_any_rollout_show
     assert found["staleness_max"] == 2
     # A policy that was updated while the group waited is not behind itself.
     assert staleness(judged((8, 1.0), (9, 0.0), current_version=8))["staleness_max"] == 0
-    found = staleness(
-        judged((None, 1.0), (4, 0.0), policy_version=2, current_version=5)
-    )  # the group's, for who has none
+    found = staleness(judged((None, 1.0), (4, 0.0), policy_version=2, current_version=5))
     assert (found["version_known_rate"], found["staleness_mean"]) == (1, 2)
 
 

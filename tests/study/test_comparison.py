@@ -11,7 +11,7 @@ import pytest
 import calipers
 from calipers.errors import CalipersError
 from calipers.study.figures import Comparison, answer_of, compare_judges, rewritten_ids, with_rewritten
-from calipers.study.rewrites import REWRITES, confident, sycophantic, verbose
+from calipers.study.rewrites import REWRITES, verbose
 from calipers.testing import LengthBias, Noise, RefusedByLength, SimulatedJudge, Sycophancy, Vice
 from calipers.types import Trajectory, TrajectoryGroup
 
@@ -92,8 +92,3 @@ def test_each_half_of_the_answers_is_rewritten_once() -> None:
     before = {one.id: answer_of(one) for one in group.trajectories}
     assert {name for name in answers if answers[name] != before[name]} == set(first)
     assert rewritten_ids(group, lambda text: text) == ([], [])
-
-
-def test_rewrites_of_flattery_and_confidence_say_what_their_names_say() -> None:
-    assert "Great question" in sycophantic("It is 7.")
-    assert "might" not in confident("It might be 7.")

@@ -9,7 +9,6 @@ import pytest
 
 from calipers.errors import ConfigError
 from calipers.study.reading import TomlFile, lines_of
-from calipers.study.training.settings import Training
 
 TEXT = """\
 a.b = 1
@@ -45,16 +44,6 @@ def test_tables_and_keys_have_lines():
         ("arms", 1, "training"): 12,
         ("arms", 1, "training", "kl"): 13,
     }
-
-
-def test_unknown_keys_and_wrong_values_are_noted_and_the_rest_is_read():
-    file = TomlFile.parse('[training]\nkl = 0.5\nupdats = 2\nclip = "x"\n', "f.toml")
-    made = file.made(Training, file.content["training"], "training")
-    assert (made.kl, made.updates, made.clip) == (0.5, 1, 0.2)
-    with pytest.raises(ConfigError) as error:
-        file.require_none_wrong()
-    assert "f.toml:3: training.updats: unknown key 'updats'. Did you mean updates?" in str(error.value)
-    assert "f.toml:4: training.clip: clip='x'" in str(error.value)
 
 
 def test_names_can_be_those_of_folders():

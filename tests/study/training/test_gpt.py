@@ -49,11 +49,6 @@ def test_sampling_has_the_probabilities_of_the_softmax():
     assert (shares - wanted).abs().max() < 0.015
 
 
-def test_the_mask_ends_with_the_first_end():
-    rows = torch.tensor([[5, END, END, PAD], [5, 6, 7, 8], [END, 4, 4, 4]])
-    assert response_mask(rows).tolist() == [[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]
-
-
 @pytest.mark.slow
 def test_pretraining_is_the_same_to_the_bit_and_learns_the_form():
     few = Pretraining(steps=30, batch=32, short=1.0)

@@ -22,13 +22,14 @@ def test_advantages_are_centred_and_divided_as_trl_divides_them():
     assert weighted.tolist() == [-0.5, 0.5, 0, 0]
 
 
-@pytest.mark.parametrize("scale", ["group", "batch", "none"])
-def test_a_missing_reward_moves_nothing_and_is_in_no_mean(scale: Any):
-    found = advantages([1.0, None, 3.0, None], 4, scale).tolist()
-    pair = advantages([1.0, 3.0], 2, scale).tolist()
-    assert found == [pair[0], 0, pair[1], 0]
-    assert advantages([None, 0.7, None, None, None, None], 3, scale).tolist() == [0] * 6
-    assert advantages([0.1] * 7, 7, scale).tolist() == [0] * 7  # no rounding of the mean is left
+def test_a_missing_reward_moves_nothing_and_is_in_no_mean():
+    scales: tuple[Any, ...] = ("group", "batch", "none")
+    for scale in scales:
+        found = advantages([1.0, None, 3.0, None], 4, scale).tolist()
+        pair = advantages([1.0, 3.0], 2, scale).tolist()
+        assert found == [pair[0], 0, pair[1], 0]
+        assert advantages([None, 0.7, None, None, None, None], 3, scale).tolist() == [0] * 6
+        assert advantages([0.1] * 7, 7, scale).tolist() == [0] * 7  # no rounding of the mean is left
 
 
 def test_figures_of_a_step_say_where_it_pushes():
