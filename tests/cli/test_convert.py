@@ -82,16 +82,6 @@ def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path):
     assert (code, "no rollout could be read; nothing was written" in said) == (2, True)
 
 
-def test_names_and_values_that_control_a_terminal_are_shown_as_escapes(tmp_path: Path):
-    path = written(
-        tmp_path / "a\x1b[2J\n.jsonl", row("p", "one", reward="\x1b[31m"), {"\x1b]0;x\x07\n": 1}, row("p", "two")
-    )
-    code, said = run(path, "-o", str(tmp_path / "groups.jsonl"))
-    assert code == 1
-    assert "\x1b" not in said
-    assert f"Error: {tmp_path}/a\\x1b[2J\\n.jsonl:2: is of no known format; it has the keys \\x1b]0;x\\x07\\n;" in said
-
-
 def test_no_name_of_the_input_is_written_over(tmp_path: Path):
     path = Path(written(tmp_path / "a.jsonl", row("p", "one")))
     (tmp_path / "link.jsonl").symlink_to(path)

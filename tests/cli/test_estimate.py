@@ -21,15 +21,11 @@ def test_score_says_calls_tokens_and_dollars_needs_no_key_and_leaves_nothing(tmp
     assert rows["budget"].startswith("usd=0.01: not enough: it would take ")
     assert max(map(len, done.out.splitlines())) <= 80
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_unknown_price_is_said_and_a_judge_in_this_process_costs_nothing(tmp_path: Path, calipers: Calipers):
-    done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "vllm/m", "--base-url", "http://127.0.0.1:1/v1",
-                    "--estimate" )  # fmt: skip
-    assert "cost         unknown, because the price is not known: --price IN,OUT" in done.out
-    assert "nothing: it runs in this process" in calipers(
-        "score", GROUPS, "-o", "o.jsonl", "--estimate",
-    ).out  # fmt: skip
+    for judge, words in (
+        ("vllm/m@http://127.0.0.1:1/v1", "price is not known"),
+        ("embedded", "in this process"),
+    ):
+        assert words in calipers("score", GROUPS, "-o", "o.jsonl", "--judge", judge, "--estimate").out
 
 
 def test_calibrate_counts_every_way_to_ask(tmp_path: Path, calipers: Calipers):

@@ -148,24 +148,6 @@ def test_what_a_model_ends_with_is_its_response_and_nothing_else_is_asked_for(
     assert len(server.posts) == len(cases)
 
 
-def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(
-    calipers: Calipers, server: FaultyServer, tmp_path: Path
-) -> None:
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
-    import pyarrow.parquet as pq  # noqa: PLC0415 - looked for above
-
-    rows: list[dict[str, Any]] = [
-        {"prompt": [{"role": "user", "content": text}], "data_source": "mine",
-         "reward_model": {"style": "rule", "ground_truth": text}}
-        for text in ("one", "three", "two")
-    ]  # fmt: skip
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
-    run = calipers("generate", "in.parquet", "-o", "out.parquet", "--base-url", server.url, "--n", 2)
-    assert run.code == 1
-    found = pq.read_table(tmp_path / "out.parquet").to_pylist()
-    assert found == [row | {"responses": [f"{row['prompt'][0]['content']}/None"] * 2} for row in rows if row != rows[1]]
-
-
 def test_bad_lines_are_named_and_the_rest_is_done(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
     cases: list[tuple[Any, str]] = [
         ({"question": "one"}, "has none of prompt, messages and context, but question"),

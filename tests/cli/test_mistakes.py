@@ -10,8 +10,6 @@ import pytest
 
 from calipers.cli.output import Output
 from calipers.errors import ConfigError
-from calipers.inputs.records import read_json_lines
-from calipers.ledger import open_ledger
 from calipers.types import GroupResult
 from command_line import Calipers
 from groups import FOUR, group_of
@@ -23,13 +21,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "empty").write_text("")
     (tmp_path / "prose.jsonl").write_text("hello\n")
     return tmp_path
-
-
-def test_a_ledger_in_place_of_json_lines_is_one_error(tmp_path: Path):
-    open_ledger(tmp_path / "l.db").close()
-    rows = list(read_json_lines(tmp_path / "l.db"))
-    assert len(rows) == 1
-    assert "such as a ledger" in str(rows[0][1])
 
 
 def test_misspelt_keys_of_groups_and_trajectories_are_pointed_out(folder: Path, calipers: Calipers):

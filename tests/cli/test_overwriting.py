@@ -66,10 +66,3 @@ def test_forced_and_repeated_runs_write(folder: Path, calipers: Calipers):
     assert calipers("score", "groups.jsonl", "-o", "empty.jsonl").code == 0
     assert json.loads((folder / "notes.txt").read_text())["status"] == "scored"
     assert calipers("replay", "notes.txt.ledger.db", "-o", "notes.txt", "--force").code == 0
-
-
-def test_a_full_disk_is_one_sentence(folder: Path, calipers: Calipers):
-    if not Path("/dev/full").exists():
-        pytest.skip("this system has no /dev/full")
-    arguments = ("score", "groups.jsonl", "-o", "/dev/full", "--ledger", "new.db", "--judge", "embedded")
-    assert mismatches(calipers, [(arguments, "No space left")]) == []

@@ -123,11 +123,3 @@ def test_with_rules_a_reference_that_nobody_sees_is_told_of(folder: Path, score:
     assert "--reference shows it" in why[0][0]
     assert "constraints alone" in why[1][0]
     assert "no judge is asked" in why[2][0]
-
-
-def test_a_reference_and_soft_constraints_go_together(folder: Path, score: Score) -> None:
-    write(folder, "groups.jsonl", group("a", reference="42"), group("b", reference="42", **VERIF))
-    _, results, _ = score("--combine", "average", "--reference")
-    told = [[one["reward"] for one in result["trajectories"]][:3] for result in results]
-    assert told == [[0.9, 0.4, 0.8], [0.95, 0.7, 0.4]]
-    assert [any("reference" in note for note in one["warnings"]) for one in results] == [False, True]

@@ -23,7 +23,6 @@ from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, as_trajectory, read_groups
 from calipers.inputs.grouping import grouped, rollouts_of
 from calipers.inputs.rollouts import FORMATS, format_of
-from inputs import full_rows
 from inputs.written import read, said_in, written
 
 STRUCTURE = frozenset({
@@ -50,11 +49,9 @@ NOT_READ: dict[str, tuple[str, ...]] = {
     "TAU2": ("info.environment_info.policy", "raw_data", "content.UklG"),
 }
 """Parts of the paths of texts that are not read."""
-ROWS = {
-    name: value
-    for name, value in vars(full_rows).items()
-    if name.isupper() and isinstance(value, dict) and name != "CALL"
-}
+FULL = Path(__file__).parents[1] / "fixtures" / "full_rows.jsonl"
+ROWS: dict[str, Any] = {key: row for line in FULL.read_text().splitlines() for key, row in json.loads(line).items()}
+"""Rows of other libraries with every content field of their schemas, as the libraries write them."""
 ODD: list[Any] = [
     None, 5, True, "x", "", [], {}, [1], {"a": 1}, ["x"], [None], [[]], [{}], 1.5, float("nan"), 10**400, -1, "\ud800",
     {"type": 5}, {"role": 5}, {"role": "user"}, [{"type": "text"}], {"url": 5}, "data:image/png;base64,",
@@ -220,10 +217,10 @@ def test_json_text_is_messages_only_if_the_prompt_is_too(tmp_path: Path):
 
 
 def test_a_trace_is_its_last_branch_with_the_weighted_reward():
-    one = as_group(full_rows.VERIFIERS_TRACES).trajectories[0]
+    one = as_group(ROWS["VERIFIERS_TRACES"]).trajectories[0]
     assert (one.reward, one.metadata["branches"]) == (1.0, 2)
-    damaged = full_rows.VERIFIERS_TRACES["traces"][0] | {"rewards": {"right": {"score": None}}}
-    assert as_group(full_rows.VERIFIERS_TRACES | {"traces": [damaged]}).trajectories[0].reward is None
+    damaged = ROWS["VERIFIERS_TRACES"]["traces"][0] | {"rewards": {"right": {"score": None}}}
+    assert as_group(ROWS["VERIFIERS_TRACES"] | {"traces": [damaged]}).trajectories[0].reward is None
 
 
 PROBLEMS: list[tuple[dict[str, Any], str]] = [

@@ -73,17 +73,6 @@ async def test_no_more_answers_are_at_risk_than_calls_may_be_in_flight(tmp_path:
     assert asked.paid == asked.committed() == orders * len(GROUPS)
 
 
-async def test_failed_calls_hold_no_place_and_change_nothing_about_it(tmp_path: Path):
-    ledger = tmp_path / "l.db"
-    asked = Paid(ledger, fails=0.3)
-    judge = Judge(asked, ledger=ledger, concurrency=8)
-    statuses = {result.status async for result in judge.score_groups(GROUPS)}
-    judge.close()
-    assert statuses == {"scored", "failed"}
-    assert 4 <= asked.most_at_risk <= 8
-    assert asked.paid == asked.committed()
-
-
 async def test_a_deadline_that_passes_does_not_free_the_place_of_an_answer_that_is_not_safe(tmp_path: Path):
     ledger = tmp_path / "l.db"
     asked = Paid(ledger)

@@ -87,11 +87,3 @@ async def test_a_recorded_judge_has_the_name_and_the_warnings_of_the_latest_run(
     with pytest.raises(PermanentError) as caught:
         await judge.complete(request())
     assert caught.value.kind == "not_recorded"
-
-
-async def test_of_a_panel_the_first_judge_is_replayed(tmp_path: Path) -> None:
-    panel = [SimulatedJudge(QUALITY, model=name) for name in ("one", "two")]
-    judge = Judge(panel, ledger=tmp_path / "l.db")
-    await judge.score_group(GROUPS[0])
-    judge.close()
-    assert Replay(tmp_path / "l.db").model == "one"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -122,20 +120,6 @@ async def test_a_ledger_is_shown_wherever_it_is_and_its_password_nowhere(locatio
     for text in (*outputs, str(data_of(out))):
         assert PASSWORD not in text
         assert "secret%40word" not in text
-
-
-def test_a_backup_of_a_file_in_use_is_a_ledger(tmp_path: Path) -> None:
-    path, copy = tmp_path / "l.db", tmp_path / "copy.db"
-    score(str(path))
-    with (
-        open_ledger(path) as ledger,
-        closing(sqlite3.connect(path)) as source,
-        closing(sqlite3.connect(copy)) as target,
-    ):
-        ledger.put("UPDATE learned SET value = '{}'", ())
-        source.backup(target)
-    assert replay(str(copy), 1, tmp_path / "a.jsonl") == replay(str(path), 1, tmp_path / "b.jsonl")
-    assert "all can be read" in done("ledger", "verify", str(copy))
 
 
 @pytest.mark.heavy

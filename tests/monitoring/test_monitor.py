@@ -44,13 +44,6 @@ async def test_a_batch_is_what_finished_since_the_last_one_and_the_window_goes_o
     assert "judge/answers" not in monitor.batch()
 
 
-async def test_a_monitor_without_batches_holds_nothing_for_them_and_reports_its_window():
-    monitor = Monitor(alarms=(), batches=False)
-    await results(Judge(SimulatedJudge(QUALITY), records={"watchers": [monitor]}), 4)
-    assert monitor.batch()["judge/groups"] == 0
-    assert monitor.metrics()["judge/groups"] == 4
-
-
 async def test_a_prompt_that_comes_back_is_another_group():
     monitor = Monitor(alarms=())
     turned = {name: 1 - value for name, value in QUALITY.items()}
