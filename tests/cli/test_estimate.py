@@ -25,7 +25,7 @@ def test_score_says_calls_tokens_and_dollars_needs_no_key_and_leaves_nothing(tmp
         ("vllm/m@http://127.0.0.1:1/v1", "price is not known"),
         ("embedded", "in this process"),
     ):
-        assert words in calipers("score", GROUPS, "-o", "o.jsonl", "--judge", judge, "--estimate").out
+        assert words in calipers("score", GROUPS, "-o", "o.jsonl", "--judge", name, "--estimate").out
 
 
 def test_calibrate_counts_every_way_to_ask(tmp_path: Path, calipers: Calipers):

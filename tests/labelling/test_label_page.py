@@ -228,29 +228,6 @@ def test_kill_9_of_the_server_loses_nothing_that_was_confirmed_and_the_page_keep
     assert [by_letter(one) for one in saved(labels)] == [[1, 2, 3, 4], [4, 3, 2, 1]]
 
 
-def test_two_tabs_do_not_overwrite_one_another(browser: Browser, tmp_path: Path):
-    driver = browser.driver
-    with page_of(browser, groups_file(tmp_path / "g.jsonl"), "--annotator", "ann") as page:
-        one = driver.current_window_handle
-        driver.switch_to.new_window("tab")
-        try:
-            page.open()
-            page.press("d", "c", "b", "a")
-            page.save()
-            other = driver.current_window_handle
-            driver.switch_to.window(one)
-            page.press("a", "b", "c", "d", ENTER)
-            assert "labelled this group in another tab" in browser.text(".failure")
-            assert page.strip == ["1 A", "2 B", "3 C", "4 D"]
-            assert [by_letter(line) for line in saved(tmp_path / "g.labels.jsonl")] == [[4, 3, 2, 1]]
-            page.save()  # now the annotator has read that it replaces the other
-            assert len(saved(tmp_path / "g.labels.jsonl")) == 2
-            driver.switch_to.window(other)
-            driver.close()
-        finally:
-            driver.switch_to.window(one)
-
-
 RUN = "window.ran=(window.ran||0)+1"
 HOSTILE = (
     f"<script>{RUN}</script>", f"</script><script>{RUN}</script>", f"<img src=x onerror='{RUN}'>",

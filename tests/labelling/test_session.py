@@ -1,13 +1,18 @@
-"""One annotator at work: what comes next, saving, undoing, resuming, and two tabs."""
+"""What an annotator sees and saves: a blinded group in an order of its own, what comes next, undoing, and resuming."""
 
+from __future__ import annotations
+
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calipers.errors import InputError
+from calipers.labelling.groups import blinded
 from calipers.labelling.labels import LabelFile
 from calipers.labelling.session import RefusedLabelError
+from calipers.types import Trajectory, TrajectoryGroup
 from groups import group_of
 from labelled import ANSWERS, fail, groups_file, label_of, opened, session_of
 
@@ -72,7 +77,7 @@ def test_ranks_that_are_none_are_refused_and_nothing_is_written(tmp_path: Path):
     token = session.next()["group"]["token"]
     good = [1, 2, 3, 4]
     wrong: list[Any] = [None, [1, 2, 3], [1, 2, 4, 5], [0, 1, 2, 3], [1.0, 2, 3, 4], [True, 2, 3, 4], ["1", 2, 3, 4]]
-    refused = [(ranks, "", 0) for ranks in wrong]
+    refused: list[tuple[Any, Any, Any]] = [(ranks, "", 0) for ranks in wrong]
     refused += [(good, "x" * 5000, 0), (good, None, 0), (good, "", None), (good, "", True)]
     for ranks, note, based_on in refused:
         with pytest.raises(RefusedLabelError):
@@ -106,3 +111,60 @@ def test_a_label_of_texts_that_changed_since_is_shown_as_such(tmp_path: Path):
     index = opened(path)
     group = session_of(index, tmp_path / "l").previous()["group"]
     assert (group["changed"], group["ranks"]) == (True, None)
+
+
+CALL = {"id": "toolu_claude", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
+
+
+def revealing() -> TrajectoryGroup:
+    """A group that names models in every place but the texts."""
+    members = tuple(
+        Trajectory(
+            f"gpt-5-{n}",
+            (
+                {"role": "assistant", "name": "gpt-5", "content": None, "tool_calls": [CALL], "model": "gpt-5"},
+                {"role": "tool", "tool_call_id": "toolu_claude", "name": "look", "content": f"seen {n}"},
+                {"role": "assistant", "content": f"answer {n}", "reasoning": f"because {n}"},
+            ),
+            reward=0.123456, gold=0.654321, metadata={"model": "gpt-5"}, extra={"judge": "gpt-5"},
+        )
+        for n in range(4)
+    )  # fmt: skip
+    return TrajectoryGroup(
+        "prompt-for-gpt-5", members, context=({"role": "user", "content": "Look."},), extra={"by": "gpt-5"}
+    )
+
+
+def test_ids_models_rewards_and_gold_are_not_in_the_pages_data():
+    text = json.dumps(blinded(revealing(), "ann").page)
+    for secret in ("gpt-5", "toolu", "0.123456", "0.654321", "prompt-for"):
+        assert secret not in text
+    for shown in ("Look.", "look", "seen 3", "answer 0", "because 2"):
+        assert shown in text
+
+
+def test_the_order_depends_on_annotator_and_group_alone():
+    group = revealing()
+    again = blinded(group, "ann")
+    assert blinded(group, "ann").order == again.order
+    assert len({blinded(group, f"annotator {n}").order for n in range(20)}) > 10
+    orders = {blinded(group_of(dict.fromkeys("abcd", "") | {n: n for n in "abcd"}, group_id=f"g{k}"), "ann").order
+              for k in range(20)}  # fmt: skip
+    assert len(orders) > 10
+
+
+def test_identical_trajectories_are_one_candidate_and_share_the_rank():
+    seen = blinded(group_of({"a": "same", "b": "other", "c": "same"}), "ann")
+    assert len(seen.order) == 2
+    places = [1 if seen.alike[name] == ("b",) else 2 for name in seen.order]
+    assert seen.ranks(places) == {"a": 2, "b": 1, "c": 2}
+    assert seen.by_place(seen.ranks(places)) == places
+
+
+def test_a_group_with_nothing_to_rank_is_an_error():
+    for group in (
+        group_of({"a": "same", "b": "same"}),
+        TrajectoryGroup("g", (Trajectory("a", ()), Trajectory("b", ()))),
+    ):
+        with pytest.raises(InputError, match="nothing to rank"):
+            blinded(group, "ann")

@@ -48,7 +48,7 @@ def test_a_schema_that_is_written_already_makes_no_other_question():
     assert _key_of("a", schema=EncodedDict(schema)) == _key_of("a", schema=schema) != _key_of("a", schema=None)
 
 
-MESSAGES = [
+MESSAGES: list[dict[str, Any]] = [
     {"role": "user", "content": "abc"},
     {"role": 'a "role" é', "content": "é\ud83d"},
     {"content": "abc", "role": "user"},

@@ -170,25 +170,6 @@ async def test_a_failure_is_no_answer_and_its_cost_is_in_the_next_runs_bill(loca
     assert judge.calls == 1
 
 
-async def test_a_cancelled_question_can_be_asked_again(location: str) -> None:
-    class Slow(Answering):
-        asked = asyncio.Event()
-
-        async def complete(self, request: JudgeRequest) -> Completion:
-            self.calls += 1
-            self.asked.set()
-            await asyncio.sleep(0.05 if self.calls > 1 else 60)
-            return Completion("late")
-
-    with open_ledger(location) as ledger:
-        recorder, judge = Recorder(Run(ledger, SETTINGS, version="0")), Slow()
-        first = asyncio.create_task(recorder.answer(0, question("one"), judge))
-        await judge.asked.wait()
-        first.cancel()
-        assert (await recorder.answer(1, question("one"), judge)).text == "late"
-        assert first.cancelled()
-
-
 async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str) -> None:
     ledger, judge = open_ledger(location), Answering()
     recorder = Recorder(Run(ledger, SETTINGS, version="0"))

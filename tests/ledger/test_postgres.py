@@ -130,19 +130,6 @@ def _recorders(*ledgers: PostgresLedger) -> list[Recorder]:
     return [Recorder(Run(ledger, SETTINGS, version="0")) for ledger in ledgers]
 
 
-async def test_who_asks_what_another_process_is_asking_gets_its_answer(
-    two: tuple[PostgresLedger, PostgresLedger],
-) -> None:
-    judge, (first, second) = Slow(), _recorders(*two)
-    asked = [asyncio.create_task(one.answer(0, request(), judge)) for one in (first, second, second)]
-    while judge.calls == 0:  # noqa: ASYNC110 - it is called from another place than the one that waits
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)  # long enough to see a second call, if there were one
-    judge.go.set()
-    assert {(await one).text for one in asked} == {"answer 1"}
-    assert judge.calls == 1
-
-
 async def test_a_question_whose_asker_fails_or_is_cancelled_goes_to_who_waits(
     two: tuple[PostgresLedger, PostgresLedger],
 ) -> None:
@@ -157,21 +144,6 @@ async def test_a_question_whose_asker_fails_or_is_cancelled_goes_to_who_waits(
     asker.cancel()
     judge.go.set()
     assert (await waiter).text == "answer 3"
-
-
-async def test_a_restart_of_the_server_keeps_the_claims_of_the_living(
-    postgres: PostgresServer, postgres_url: str
-) -> None:
-    with PostgresLedger(postgres_url) as one, PostgresLedger(postgres_url) as other:
-        await one.claim("held")
-        postgres.stop(signal.SIGINT)
-        postgres.start()
-        assert await asyncio.wait_for(one.claim("new"), 10)  # the claims come back with the connection
-        waits = asyncio.create_task(other.claim("held"))
-        await asyncio.sleep(0.3)
-        assert not waits.done()
-        one.release("held")
-        assert await asyncio.wait_for(waits, 10)
 
 
 def worker(location: str, account: Path, groups: int, seconds: float) -> subprocess.Popen[str]:

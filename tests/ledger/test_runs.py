@@ -1,4 +1,6 @@
-"""Recorded runs: nothing is paid twice, and a replay is the run."""
+"""Recorded runs: nothing is paid twice, a replay is the run, adds nothing and answers from the record alone."""
+
+from __future__ import annotations
 
 import asyncio
 import itertools
@@ -6,17 +8,19 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import calipers
+from asking import request
 from calipers.config.settings import Settings
-from calipers.errors import LedgerError
+from calipers.errors import LedgerError, PermanentError
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
+from calipers.ledger.replayer import RecordedBackend, Replay
 from calipers.testing import Flaky, Noise, SimulatedJudge
-from calipers.types import Completion, GroupResult, JudgeRequest, Usage
+from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Usage
 from groups import FOUR, QUALITY, group_of
 
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
@@ -232,3 +236,72 @@ async def test_an_ask_whose_question_was_never_put_replays_as_the_failure_it_was
     first = json.loads((await replay(path))[0])
     assert first["status"] == "failed"
     assert first["trajectories"][0]["reason"] == "the deadline passed"
+
+
+@pytest.fixture
+async def recorded(tmp_path: Path) -> Path:
+    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db")
+    for group in GROUPS[:3]:
+        await judge.score_group(group)
+    judge.close()
+    return tmp_path / "l.db"
+
+
+async def test_groups_come_in_order_with_their_numbers_and_further_ones_are_of_no_run(recorded: Path) -> None:
+    ledger = Ledger(recorded)
+    ledger.put("UPDATE groups SET position = 7 WHERE position = 2", ())
+    await ledger.commit()
+    store = Replayer(ledger)
+    assert store.replays
+    assert [group["group_id"] for group in store.groups()] == ["g0", "g1", "g2"]
+    assert [await store.begin() for _ in range(5)] == [0, 1, 7, -1, -1]
+    ledger.close()
+
+
+async def test_a_replay_records_nothing(recorded: Path) -> None:
+    ledger = Ledger(recorded)
+    before = [ledger.rows(f"SELECT * FROM {table}", ()) for table in ("asks", "groups", "answers", "runs")]  # noqa: S608
+    store = Replayer(ledger)
+    await store.note(0, request(), Failure("server", "down"))
+    await store.finish(0, GROUPS[0], cast("Any", None))
+    after = [ledger.rows(f"SELECT * FROM {table}", ()) for table in ("asks", "groups", "answers", "runs")]  # noqa: S608
+    assert before == after
+    ledger.close()
+
+
+async def test_a_group_whose_number_is_damaged_is_refused(recorded: Path) -> None:
+    ledger = Ledger(recorded)
+    ledger.put("UPDATE groups SET position = 'x' WHERE position = 1", ())
+    await ledger.commit()
+    with pytest.raises(LedgerError):
+        list(Replayer(ledger).groups())
+    ledger.close()
+
+
+async def test_what_was_never_asked_has_no_answer_and_the_backend_of_a_replay_gives_none(recorded: Path) -> None:
+    backend = RecordedBackend("here", "m", ("slow",))
+    with Ledger(recorded) as ledger:
+        for number in (0, 99):
+            with pytest.raises(PermanentError) as asked:
+                await Replayer(ledger).answer(number, request(), cast("Any", backend))
+            assert asked.value.kind == "not_recorded"
+    assert (backend.endpoint, backend.model, backend.warnings) == ("here", "m", ("slow",))
+    assert RecordedBackend("here", "m").warnings == ()
+    with pytest.raises(PermanentError) as caught:
+        await backend.complete(request())
+    assert caught.value.kind == "not_recorded"
+
+
+async def test_a_recorded_judge_has_the_name_and_the_warnings_of_the_latest_run(recorded: Path) -> None:
+    ledger = Ledger(recorded)
+    (settings,) = ledger.rows("SELECT settings FROM runs", ())[0]
+    changed = json.dumps(json.loads(settings) | {"warnings": ["slow", "new"]})
+    ledger.put("UPDATE runs SET settings = ?", (changed,))
+    await ledger.commit()
+    ledger.close()
+    judge, simulated = Replay(recorded), SimulatedJudge(QUALITY)
+    assert (judge.endpoint, judge.model) == (simulated.endpoint, simulated.model)
+    assert judge.warnings == ("slow", "new")
+    with pytest.raises(PermanentError) as caught:
+        await judge.complete(request())
+    assert caught.value.kind == "not_recorded"

@@ -8,9 +8,7 @@ import sqlite3
 import threading
 import tracemalloc
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,24 +32,6 @@ def test_a_ledger_that_another_process_is_creating_is_waited_for(tmp_path: Path)
     assert ledger.rows("SELECT * FROM learned") == []
     ledger.close()
     other.close()
-
-
-def test_many_create_one_ledger_in_the_same_moment(tmp_path: Path):
-    """Connections of one process meet the same locks as those of several."""
-
-    def create(path: Path, together: threading.Barrier) -> list[tuple[Any, ...]]:
-        together.wait()
-        ledger = Ledger(path)
-        try:
-            return ledger.rows("SELECT count(*) FROM answers")
-        finally:
-            ledger.close()
-
-    with ThreadPoolExecutor(8) as pool:
-        for number in range(10):
-            path, together = tmp_path / f"{number}.db", threading.Barrier(8)
-            creating = [pool.submit(create, path, together) for _ in range(8)]
-            assert [one.result() for one in creating] == [[(0,)]] * 8
 
 
 def _peak(work: Callable[[], object]) -> int:
