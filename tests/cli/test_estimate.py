@@ -21,7 +21,7 @@ def test_score_says_calls_tokens_and_dollars_needs_no_key_and_leaves_nothing(tmp
     assert rows["budget"].startswith("usd=0.01: not enough: it would take ")
     assert max(map(len, done.out.splitlines())) <= 80
     assert list(tmp_path.iterdir()) == []
-    for judge, words in (
+    for name, words in (
         ("vllm/m@http://127.0.0.1:1/v1", "price is not known"),
         ("embedded", "in this process"),
     ):
