@@ -1,13 +1,17 @@
-"""What commands write over, and what they leave alone."""
+"""What commands write over and what they leave alone, and keys that are spelt wrong."""
+
+from __future__ import annotations
 
 import json
 import sqlite3
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from calipers.cli.output import require_replaceable
+from calipers.cli.output import Output, require_replaceable
 from calipers.errors import ConfigError
+from calipers.types import GroupResult
 from command_line import Calipers, mismatches
 from groups import FOUR, group_of
 
@@ -66,3 +70,39 @@ def test_forced_and_repeated_runs_write(folder: Path, calipers: Calipers):
     assert calipers("score", "groups.jsonl", "-o", "empty.jsonl").code == 0
     assert json.loads((folder / "notes.txt").read_text())["status"] == "scored"
     assert calipers("replay", "notes.txt.ledger.db", "-o", "notes.txt", "--force").code == 0
+
+
+def test_misspelt_keys_of_groups_and_trajectories_are_pointed_out(folder: Path, calipers: Calipers):
+    row = {"groupid": "x", "trajectories": [{"rewrd": 1, "messages": [{"role": "assistant", "content": "4"}]}]}
+    (folder / "groups.jsonl").write_text(json.dumps(row) + "\n")
+    done = calipers("score", "groups.jsonl", "-o", "o.jsonl")
+    assert "'groupid'; did you mean 'group_id'?" in done.err
+    assert "'rewrd' of a trajectory; did you mean 'reward'?" in done.err
+    row["trajectories"] = [{"gold": 1, "message": []}]
+    (folder / "groups.jsonl").write_text(json.dumps(row) + "\n")
+    done = calipers("score", "groups.jsonl", "-o", "p.jsonl")
+    assert "did you mean 'messages' by 'message'?" in done.err
+
+
+def _write_two(path: Path, first: GroupResult, resource: ModuleType) -> None:
+    """Write a result, and another for which there is no room."""
+    with Output(str(path)) as output:
+        output.write(first)
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, most))
+        output.write(GroupResult("g2" * 500, "scored", ()))
+
+
+def test_a_result_file_that_could_not_be_written_ends_with_a_whole_line(tmp_path: Path):
+    resource = pytest.importorskip("resource")
+    signal = pytest.importorskip("signal")
+    path, before = tmp_path / "o.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    first = GroupResult("g1", "scored", ())
+    try:
+        with pytest.raises(ConfigError, match="cannot be written"):
+            _write_two(path, first, resource)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert path.read_text() == json.dumps(first.to_dict(), ensure_ascii=False) + "\n"

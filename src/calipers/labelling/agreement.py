@@ -116,9 +116,20 @@ def _ordinal_differences(totals: Array) -> Array:
 
 
 def _alpha(groups: Sequence[Sequence[Label]]) -> Estimate:
+    """Return alpha over groups, with the 95 % percentile interval of resampled groups, from a fixed seed."""
     by_group = [_pair_coincidences(group) for group in groups]
-    shared = [one for one in by_group if one.any()]
-    return _estimate(shared, lambda chosen: krippendorff_alpha(np.sum(chosen, axis=0)))
+    shared = np.array([one for one in by_group if one.any()])
+    value = krippendorff_alpha(shared.sum(axis=0)) if len(shared) else None
+    if value is None or len(shared) < _LEAST_GROUPS:
+        return Estimate(value, None, len(shared))
+    generator = np.random.default_rng(_SEED)
+    draws = (generator.integers(len(shared), size=len(shared)) for _ in range(_RESAMPLES))
+    drawn = [krippendorff_alpha(shared[chosen].sum(axis=0)) for chosen in draws]
+    known = [one for one in drawn if one is not None]
+    if len(known) < _RESAMPLES / 2:
+        return Estimate(value, None, len(shared))
+    low, high = np.percentile(known, [2.5, 97.5])
+    return Estimate(value, (float(low), float(high)), len(shared))
 
 
 def _pair_coincidences(group: Sequence[Label]) -> Array:
@@ -150,23 +161,6 @@ def _figures(annotator: str, groups: Sequence[Sequence[Label]]) -> AnnotatorFigu
 
 def _against_others(group: Sequence[Label], annotator: str) -> Sequence[Label]:
     return group if any(label.annotator == annotator for label in group) and len(group) > 1 else ()
-
-
-def _estimate(by_group: Sequence[Any], statistic: Callable[[Any], float | None]) -> Estimate:
-    """Return a statistic of the groups, with the 95 % percentile interval of resampled groups, from a fixed seed."""
-    if not by_group:
-        return Estimate(None, None, 0)
-    values = np.array(by_group)
-    value = statistic(values)
-    if value is None or len(by_group) < _LEAST_GROUPS:
-        return Estimate(value, None, len(by_group))
-    generator = np.random.default_rng(_SEED)
-    drawn = [statistic(values[generator.integers(len(values), size=len(values))]) for _ in range(_RESAMPLES)]
-    known = [one for one in drawn if one is not None]
-    if len(known) < _RESAMPLES / 2:
-        return Estimate(value, None, len(by_group))
-    low, high = np.percentile(known, [2.5, 97.5])
-    return Estimate(value, (float(low), float(high)), len(by_group))
 
 
 def combined(labels: Iterable[Label]) -> Mapping[str, float | None]:

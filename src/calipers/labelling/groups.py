@@ -26,9 +26,10 @@ class GroupIndex:
     """The groups of the groups file ``path``, numbered from 0 in the order of the file. They are kept in memory.
 
     ``ids`` are their ids, and ``order`` their numbers in the random order in which they are labelled: it depends on the
-    ids alone, so that all annotators have the same and the first labels are a random sample. ``single`` counts groups
+    ids alone, so that all annotators have the same, and the first labels are a random sample. ``single`` counts groups
     of one trajectory, which nobody can rank, and which have no number. A line that cannot be read goes to ``on_error``
-    as an InputError with file and line; it has no number either. Raises InputError for a file that cannot be opened, and for one without any group.
+    as an InputError with file and line; it has no number either. Raises InputError for a file that cannot be opened,
+    and for one without any group.
     """
 
     def __init__(self, path: str, *, on_error: Callable[[InputError], None]) -> None:
