@@ -25,6 +25,7 @@ from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Recorder, Run, open_ledger, read_ledger
 from calipers.ledger.database import FORMAT, LEARNED
+from calipers.ledger.opening import Address
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest
 from groups import FOUR, QUALITY, group_of
@@ -235,3 +236,48 @@ async def test_a_server_that_stays_away_ends_the_run_and_nothing_unrecorded_is_u
         postgres.start()
     with read_ledger(postgres_url) as reader:
         assert reader.rows("SELECT count(*) FROM answers") == [(0,)]
+
+
+async def test_a_restart_of_the_server_keeps_the_claims_of_the_living(
+    postgres: PostgresServer, postgres_url: str
+) -> None:
+    with PostgresLedger(postgres_url) as one, PostgresLedger(postgres_url) as other:
+        await one.claim("held")
+        postgres.stop(signal.SIGINT)
+        postgres.start()
+        assert await asyncio.wait_for(one.claim("new"), 10)  # the claims come back with the connection
+        waits = asyncio.create_task(other.claim("held"))
+        await asyncio.sleep(0.3)
+        assert not waits.done()
+        one.release("held")
+        assert await asyncio.wait_for(waits, 10)
+
+
+async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, PostgresLedger]) -> None:
+    one, other = two
+    for number in range(30):
+        claiming = asyncio.create_task(one.claim(f"k{number}"))
+        await asyncio.sleep(0.0005 * number)
+        claiming.cancel()
+        await asyncio.wait([claiming])
+        if not claiming.cancelled():
+            one.release(f"k{number}")
+    claims = await asyncio.wait_for(asyncio.gather(*(other.claim(f"k{number}") for number in range(30))), 10)
+    assert set(claims) == {True}
+
+
+async def test_a_server_that_does_not_answer_is_given_up(postgres: PostgresServer, postgres_url: str) -> None:
+    ledger = PostgresLedger(postgres_url, patience=0.5)
+    locker = asyncio.create_task(asyncio.to_thread(_hold_table, postgres, Address.of(postgres_url).schema, 4))
+    await asyncio.sleep(0.3)
+    ledger.put(LEARNED.insert_or_replace, ("e", "m", "{}"))
+    with pytest.raises(LedgerError, match="does not answer"):
+        await ledger.commit()
+    await locker
+    ledger.put(LEARNED.insert_or_replace, ("e", "n", "{}"))
+    await ledger.commit()
+    ledger.close()
+
+
+def _hold_table(server: PostgresServer, schema: str, seconds: int) -> None:
+    server.run("psql", "-c", f"BEGIN; LOCK TABLE {schema}.learned; SELECT pg_sleep({seconds}); COMMIT")

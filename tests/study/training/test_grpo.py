@@ -113,3 +113,14 @@ def test_kl_is_that_of_the_two_distributions():
     wanted = float((logs[0].exp() * (logs[0] - logs[1])).sum())
     assert kl_between(start, other, SIZE, prompts, one_token) == pytest.approx(wanted, rel=1e-4)
     assert kl_between(start, start, SIZE, prompts, one_token) == 0
+
+
+def test_clipping_bounds_what_a_second_update_can_do():
+    start = first_policy()
+
+    def moved(clip: float) -> float:
+        learner = Learner(start, SIZE, Training(learning_rate=1e-2, updates=8, clip=clip))
+        learner.step(*rollouts(start))
+        return sum(float((learner.parameters[name] - start[name]).abs().sum().detach()) for name in start)
+
+    assert moved(0.01) < moved(10.0) * 0.8
