@@ -83,11 +83,7 @@ def _said(content: Any, role: str = "assistant", **more: Any) -> Message:
 
 def _called(name: str, arguments: str) -> tuple[Message, ...]:
     call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return (
-        _said(None, tool_calls=[call]),
-        _said("done", "tool", tool_call_id="c1"),
-        _said("It is 42."),
-    )
+    return (_said(None, tool_calls=[call]), _said("done", "tool", tool_call_id="c1"), _said("It is 42."))
 
 
 def _answered(text: str) -> tuple[Message, ...]:

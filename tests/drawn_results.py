@@ -14,12 +14,7 @@ from typing import Any
 from calipers import Judge
 from calipers.config.grouped_options import Reward
 from calipers.config.settings import RecordedJudge
-from calipers.judging.results import (
-    assemble_result,
-    constant_result,
-    unused_content_warnings,
-    with_panel_parts,
-)
+from calipers.judging.results import assemble_result, constant_result, unused_content_warnings, with_panel_parts
 from calipers.testing import SimulatedJudge
 from calipers.types import (
     Answered,

@@ -47,7 +47,7 @@ def label_of(
 
 
 def session_of(index: GroupIndex, path: Path, annotator: str = "ann", **more: Any) -> Session:
-    """An annotator at work, in the order of the file."""
+    """An annotator at work."""
     options = {"on_error": fail} | more
     file = LabelFile(path, on_error=fail)
-    return Session(index, range(len(index)), file, annotator, **options)
+    return Session(index, file, annotator, **options)

@@ -7,8 +7,8 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -63,13 +63,7 @@ def scored(asked: Asked) -> Answer:
 
 
 def bill(result: GroupResult) -> tuple[int, int, int, int, int]:
-    return (
-        result.judge_calls,
-        result.attempts,
-        result.unusable,
-        result.usage.input_tokens,
-        result.usage.output_tokens,
-    )
+    return (result.judge_calls, result.attempts, result.unusable, result.usage.input_tokens, result.usage.output_tokens)
 
 
 UNUSABLE: Mapping[str, Answer] = {
@@ -98,33 +92,15 @@ async def test_a_billed_reply_that_cannot_be_used_is_paid_for_and_counted(faulty
         assert result.usage.cost_usd == pytest.approx(ONE), how
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Answer(body={"content": [], "stop_reason": "end_turn", "usage": {"input_tokens": 10, "output_tokens": 5}}),
-        Answer(body={"content": [], "stop_reason": "refusal", "usage": {"input_tokens": 10, "output_tokens": 5}}),
-        Answer(
-            body={
-                "content": None,
-                "usage": {"input_tokens": 2, "cache_read_input_tokens": 8, "output_tokens": 5},
-            }
-        ),
-    ],
-)
-async def test_so_it_is_where_anthropic_counts(faulty: FaultyServer, answer: Answer) -> None:
-    faulty.script(answer)
-    judge = calipers.Judge("anthropic/judge", base_url=faulty.url, api_key="k", calls={"attempts": 1})
-    assert bill(await judge.score_group(GROUP)) == (0, 1, 1, 10, 5)
-
-
-async def test_a_try_again_after_an_empty_reply_pays_for_both(faulty: FaultyServer) -> None:
-    faulty.script(said(""), scored)
-    result = await calipers.Judge("openai/judge", base_url=faulty.url, api_key="k", calls={"price": PRICE}).score_group(
-        GROUP
-    )
-    assert (result.status, bill(result)) == ("scored", (1, 2, 1, 20, 10))
-    assert result.usage.cost_usd == pytest.approx(2 * ONE)
-    assert len(faulty.posts) == result.attempts
+async def test_so_it_is_where_anthropic_counts(faulty: FaultyServer) -> None:
+    cached = {"input_tokens": 2, "cache_read_input_tokens": 8, "output_tokens": 5}
+    for body in (
+        {"content": [], "stop_reason": "refusal", "usage": {"input_tokens": 10, "output_tokens": 5}},
+        {"content": None, "usage": cached},
+    ):
+        faulty.script(Answer(body=body))
+        judge = calipers.Judge("anthropic/judge", base_url=faulty.url, api_key="k", calls={"attempts": 1})
+        assert bill(await judge.score_group(GROUP)) == (0, 1, 1, 10, 5)
 
 
 async def test_what_nobody_billed_costs_nothing_and_counts(faulty: FaultyServer) -> None:
@@ -144,18 +120,13 @@ async def test_what_nobody_billed_costs_nothing_and_counts(faulty: FaultyServer)
     assert len(faulty.posts) == 4
 
 
-@pytest.mark.parametrize(
-    ("price", "cost"), [((1.0, 2.0), None), ((0, 0), 0.0)], ids=["for money", "a server of one's own"]
-)
-@pytest.mark.parametrize("kind", ["timeout", "bad_reply", "refused"])
-async def test_what_nobody_counted_is_unknown_and_not_zero(
-    kind: FailureKind, price: tuple[float, float], cost: float | None
-) -> None:
-    result = await calipers.Judge(Limited(Judging(failure(kind)), base=0, price=price)).score_group(GROUP)
-    assert bill(result) == (1, 2, 0, 100, 10)
-    assert result.usage.cost_usd == cost
-    said = "1 call brought no answer and may be billed: it is not in the usage"
-    assert (said in result.warnings) == (cost is None)
+async def test_what_nobody_counted_is_unknown_and_not_zero() -> None:
+    kinds: tuple[FailureKind, ...] = ("timeout", "bad_reply", "refused")
+    for kind, (price, cost) in product(kinds, (((1.0, 2.0), None), ((0.0, 0.0), 0.0))):  # or a server of one's own
+        result = await calipers.Judge(Limited(Judging(failure(kind)), base=0, price=price)).score_group(GROUP)
+        assert bill(result) == (1, 2, 0, 100, 10)
+        assert result.usage.cost_usd == cost
+        assert any("may be billed" in warning for warning in result.warnings) == (cost is None)
 
 
 def test_a_deadline_knows_what_was_paid_before_it_and_what_it_broke_off() -> None:
@@ -280,19 +251,7 @@ async def test_a_second_run_and_a_replay_have_the_bill_of_the_first(tmp_path: Pa
     assert rows == [("bad_reply", 5, 270), ("rate_limited", 1, 0), ("refused", 2, 120), ("timeout", 0, 0)]
 
 
-async def test_a_question_that_was_refused_once_and_is_answered_later_costs_the_later_run_its_own_calls(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "l.db"
-    first = await lines(calipers.Judge(retried(Judging(*SOME)), ledger=path))
-    mended = await lines(calipers.Judge(retried(Judging()), ledger=path))
-    assert [json.loads(line)["attempts"] for line in mended] == [4, 1, 1, 1, 1, 1]
-    assert await replayed(path, 1) == first
-    assert await replayed(path, 2) == mended
-    assert await lines(calipers.Judge(retried(Judging(*SOME)), ledger=path)) == mended
-
-
-@pytest.mark.parametrize("die_at", range(6))
+@pytest.mark.parametrize("die_at", [0, 2, 5])
 async def test_a_run_that_goes_on_after_it_was_killed_has_the_bill_of_one_that_was_not(
     tmp_path: Path, die_at: int
 ) -> None:
@@ -357,7 +316,7 @@ async def test_two_equal_canary_questions_of_a_group_are_one_call_and_one_bill(t
     judging = SimulatedJudge(quality)
     judge = calipers.Judge(judging, protocol="pointwise", defence={"canaries": "always"}, ledger=tmp_path / "l.db")
     shared = 0
-    for number in range(250):
+    for number in range(120):
         before = judging.calls
         result = await judge.score_group(
             group_of({name: f"answer {name}" for name in quality}, group_id=str(number), question=f"{number}?")
@@ -366,8 +325,3 @@ async def test_two_equal_canary_questions_of_a_group_are_one_call_and_one_bill(t
         shared += result.judge_calls < 16
     assert shared
     judge.close()
-
-
-def test_result_keys_are_those_of_the_contract() -> None:
-    told: dict[str, Any] = GroupResult("g", "scored", (), attempts=3, unusable=1).to_dict()
-    assert (told["judge_calls"], told["attempts"], told["unusable"]) == (0, 3, 1)

@@ -10,9 +10,9 @@ import pytest
 import calipers
 from calipers import pacing
 from calipers.ledger import Ledger
-from calipers.pacing import Pace, pace_of_loop
+from calipers.pacing import Pace
 from calipers.types import Completion, JudgeRequest
-from calipers.types.steps import Steps, run_steps
+from calipers.types.steps import Steps
 from groups import group_of
 
 
@@ -47,23 +47,11 @@ async def count_turns(turns: list[int]) -> None:
         await asyncio.sleep(0)
 
 
-def test_steps_without_a_loop_run_to_their_result():
-    took: list[str] = []
-    assert run_steps(work(Clock(), "a", 3, took)) == "a"
-    assert took == ["a"] * 3
-
-
-async def test_short_work_does_not_wait_for_another_turn(clock: Clock):
-    turns = [0]
-    counting = asyncio.create_task(count_turns(turns))
-    assert await Pace().run(work(clock, "a", 100, [], seconds=pacing.TURN / 200)) == "a"
-    assert turns == [0]
-    counting.cancel()
-
-
 async def test_long_work_leaves_a_turn_to_others_after_each_step(clock: Clock):
     turns = [0]
     counting = asyncio.create_task(count_turns(turns))
+    assert await Pace().run(work(clock, "a", 100, [], seconds=pacing.TURN / 200)) == "a"
+    assert turns == [0]  # short work does not wait for another turn
     assert await Pace().run(work(clock, "a", 20, [])) == "a"
     assert turns[0] >= 20
     counting.cancel()
@@ -148,16 +136,6 @@ async def test_an_error_of_a_step_reaches_the_caller_and_holds_nobody_up(clock: 
     with pytest.raises(ValueError, match="unreadable"):
         await pace.run(failing())
     assert await asyncio.wait_for(pace.run(work(clock, "a", 2, [])), 10) == "a"
-
-
-def test_each_event_loop_has_its_own_pace():
-    async def two() -> tuple[Pace, Pace]:
-        return pace_of_loop(), pace_of_loop()
-
-    one, same = asyncio.run(two())
-    other, _ = asyncio.run(two())
-    assert one is same
-    assert one is not other
 
 
 class Slow:

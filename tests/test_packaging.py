@@ -180,18 +180,18 @@ def written() -> dict[str, Callable[..., object]]:
     return runpy.run_path(str(ROOT / "scripts" / "package_metadata.py"))
 
 
-@pytest.mark.parametrize(("remote", "address"), [
-    ("https://git.example/lab/calipers.git", ADDRESS),
-    ("https://someone:secret@git.example/lab/calipers", ADDRESS),
-    ("git@git.example:lab/calipers.git", ADDRESS),
-    ("ssh://git@git.example:22/lab/calipers.git/", ADDRESS),
-    ("http://git.example:8443/lab/calipers", "http://git.example:8443/lab/calipers"),
-    ("/srv/git/calipers.git", None), ("file:///srv/git/calipers.git", None), ("../calipers", None), ("", None),
-])  # fmt: skip
-def test_the_address_is_that_of_the_remotes_page_and_has_no_secret(
-    written: dict[str, Callable[..., object]], remote: str, address: str | None
-) -> None:
-    assert written["web_address"](remote) == address
+def test_the_address_is_that_of_the_remotes_page_and_has_no_secret(written: dict[str, Callable[..., object]]) -> None:
+    for remote, address in (
+        ("https://git.example/lab/calipers.git", ADDRESS),
+        ("https://someone:secret@git.example/lab/calipers", ADDRESS),
+        ("git@git.example:lab/calipers.git", ADDRESS),
+        ("ssh://git@git.example:22/lab/calipers.git/", ADDRESS),
+        ("http://git.example:8443/lab/calipers", "http://git.example:8443/lab/calipers"),
+        ("file:///srv/git/calipers.git", None),
+        ("../calipers", None),
+        ("", None),
+    ):
+        assert written["web_address"](remote) == address
 
 
 def test_without_an_address_nothing_is_left_that_leads_nowhere(written: dict[str, Callable[..., object]]) -> None:

@@ -46,10 +46,15 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.group)
-def test_every_name_of_ours_leads_to_a_thing(kind: Registry) -> None:
-    for name in kind.ours:
-        assert kind.find(name) is not None
+def test_every_name_of_ours_leads_to_a_thing_and_an_unknown_one_to_the_nearest_or_all() -> None:
+    for kind in ALL:
+        for name in kind.ours:
+            assert kind.find(name) is not None
+        known = min(kind.ours)
+        with pytest.raises(ConfigError, match=f"unknown {kind.what} '{known}x'; did you mean {known}?"):
+            kind.find(f"{known}x")
+        with pytest.raises(ConfigError, match=f"unknown {kind.what} 'zzz'; there are: {', '.join(kind.names())}"):
+            kind.find("zzz")
 
 
 def test_a_judge_of_ours_is_made_without_a_search_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,15 +126,6 @@ def test_two_packages_with_one_name_are_both_named(tmp_path: Path, monkeypatch: 
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ConfigError, match=r"several packages bring a reward 'cubed': (rival 0\.1|acme-judging 1\.2), "):
         REWARDS.find("cubed")
-
-
-@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.group)
-def test_an_unknown_name_is_answered_with_the_nearest_or_with_all(kind: Registry) -> None:
-    known = min(kind.ours)
-    with pytest.raises(ConfigError, match=f"unknown {kind.what} '{known}x'; did you mean {known}?"):
-        kind.find(f"{known}x")
-    with pytest.raises(ConfigError, match=f"unknown {kind.what} 'zzz'; there are: {', '.join(kind.names())}"):
-        kind.find("zzz")
 
 
 def test_one_of_each_kind_is_reached_by_name_from_the_command_line(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ async def numbers() -> AsyncIterator[int]:
 
 def test_a_script_without_a_loop_gets_the_result():
     assert calipers.run(rewards()) == [0.9, 0.1]
+    assert calipers.run(numbers()) == [0, 1, 2]
 
 
 async def test_a_notebook_whose_loop_runs_gets_the_result_from_another_thread():
@@ -46,10 +47,6 @@ async def test_the_items_of_an_asynchronous_iterator_are_a_list():
     assert [result.rewards for result in calipers.run(judge.score_groups([GROUP]))] == [[0.9, 0.1]]
 
 
-def test_items_without_a_loop_are_a_list_as_well():
-    assert calipers.run(numbers()) == [0, 1, 2]
-
-
 async def test_an_error_of_the_work_is_raised_in_the_caller():
     with pytest.raises(calipers.ConfigError, match="did you mean embedded"):
         calipers.run(calipers.score_group(GROUP, judge="embeded"))
@@ -65,16 +62,12 @@ async def test_the_callers_context_variables_are_seen():
     assert calipers.run(seen()) == "r1"
 
 
-@pytest.mark.parametrize(("wrong", "hint"), [(rewards, "call the function first"), (3, "not 3")])
-def test_what_is_no_work_is_refused_with_what_to_write(wrong: object, hint: str):
-    with pytest.raises(TypeError, match=hint):
-        calipers.run(wrong)  # type: ignore[call-overload]
-
-
-async def test_a_future_is_told_to_be_awaited_in_its_own_loop():
+async def test_what_is_no_work_is_refused_with_what_to_write():
     task = asyncio.ensure_future(asyncio.sleep(0))
-    with pytest.raises(TypeError, match="it belongs to an event loop: await it there"):
-        calipers.run(task)  # type: ignore[call-overload]
+    wrong = {rewards: "call the function first", 3: "not 3", task: "it belongs to an event loop: await it there"}
+    for work, hint in wrong.items():
+        with pytest.raises(TypeError, match=hint):
+            calipers.run(work)  # type: ignore[call-overload]
     await task
 
 

@@ -1,234 +1,249 @@
-"""``calipers calibrate``, run as a person runs it."""
+"""``calipers calibrate``, run as a person runs it: what it prints, refuses, pays for and recommends."""
+
+from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from http_judge import worth
+import calipers as package
+from command_line import Calipers, mismatches
 from judged import groups, rated
-from servers.faulty_server import FaultyServer
+from servers.faulty_server import Answer, Asked, FaultyServer, said
 
-GROUPS = groups(30)
-
-
-def calipers(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"COLUMNS": "160"}
-    return subprocess.run(
-        [sys.executable, "-m", "calipers", "calibrate", *arguments],
-        cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+GROUPS = groups(60)
+PANEL = ("vllm/a@http://gpu1:8000/v1", "vllm/b@http://gpu1:8000/v1")
+RECORDED = ("calibrate", "groups.jsonl", "--judgments", "said.jsonl")
 
 
 def write(path: Path, lines: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
+def shown(number: int, texts: tuple[str, ...] = ("a", "b"), key: str | None = "gold") -> dict[str, Any]:
+    """A group whose trajectories have messages, of falling worth, and gold under a key."""
+    members = [
+        {"id": name, "messages": [{"role": "assistant", "content": f"{name} {number}"}]} | ({key: worth} if key else {})
+        for worth, name in enumerate(reversed(texts))
+    ]
+    context = [{"role": "user", "content": f"Well, {number}?"}]
+    return {"group_id": f"g{number}", "context": context, "trajectories": members[::-1]}
+
+
+def scores(asked: Asked) -> Answer:
+    """Scores for all candidates that a question names."""
+    named = re.search(r"Score these attempts: ([^.\n]+)\.", asked.body["messages"][-1]["content"])
+    keys = named[1].split(", ") if named else []
+    return said(json.dumps({"scores": {key: 20 + 10 * place for place, key in enumerate(keys)}}))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Groups with recorded answers of two judges, and groups that a judge can be shown."""
     write(tmp_path / "groups.jsonl", GROUPS)
     write(tmp_path / "said.jsonl", [*rated(GROUPS, "good", 0.3, calls=2), *rated(GROUPS, "[bold]odd", 1.0, calls=2)])
+    write(tmp_path / "shown.jsonl", [shown(number) for number in range(3)])
     return tmp_path
 
 
-def test_json_on_stdout_is_one_object_and_nothing_else(folder: Path):
-    done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    report = json.loads(done.stdout)
+def test_recorded_answers_are_one_json_object_or_tables_and_a_bad_line_is_named(folder: Path, calipers: Calipers):
+    (folder / "calipers.toml").write_text('judge = ["vllm/m"]\n')  # is not asked where answers are read
+    done = calipers(*RECORDED, "--json")
+    assert (done.code, done.err) == (0, "Settings from calipers.toml\n")
+    report = json.loads(done.out)
     assert [judge["judge"] for judge in report["judges"]] == ["[bold]odd", "good"]
     assert tomllib.loads(report["recommendation"])["judge"] == ["good"]
-
-
-def test_the_table_names_judges_frontier_findings_and_recommendation(folder: Path):
-    write(folder / "few.jsonl", GROUPS[:10])
-    done = calipers("few.jsonl", "--judgments", "said.jsonl", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    for words in ("good", "[bold]odd", "frontier", "Findings", "20 groups that are not in GROUPS", 'judge = ["good"]'):
-        assert words in done.stdout
-
-
-def test_a_judge_whose_api_tells_no_probabilities_cannot_be_asked_for_means(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
-    shown = Path(__file__).resolve().parents[2] / "examples" / "groups.jsonl"
-    done = calipers(str(shown), "--judge", "anthropic/claude-x", "--expected", cwd=folder)
-    assert done.returncode == 2
-    assert "the API of anthropic/claude-x has none" in done.stderr
-
-
-def test_a_place_that_cannot_be_written_is_told_of_before_a_judge_is_paid(folder: Path, faulty: FaultyServer):
-    judge = f"vllm/m@{faulty.url}"
-    shown = Path(__file__).resolve().parents[2] / "examples" / "quickstart.jsonl"
-    done = calipers(str(shown), "--judge", judge, "--save", "none/said.jsonl", cwd=folder)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--save none/said.jsonl: its folder does not exist" in done.stderr
-    assert not faulty.asked
-
-
-def test_bad_lines_go_to_stderr_and_the_exit_code_is_1(folder: Path):
+    write(folder / "groups.jsonl", GROUPS[:40])
     with (folder / "said.jsonl").open("a", encoding="utf-8") as file:
         file.write("nonsense\n")
-    done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder)
-    assert done.returncode == 1
-    assert "said.jsonl:121: not JSON" in done.stderr
-    assert len(json.loads(done.stdout)["judges"]) == 2
+    done = calipers(*RECORDED)
+    assert done.code == 1
+    assert "said.jsonl:241: not JSON" in done.err
+    for words in ("good", "[bold]odd", "frontier", "Findings", "20 groups that are not in GROUPS", 'judge = ["good"]'):
+        assert words in done.out
 
 
-def test_a_judge_may_be_asked_now_and_what_it_said_kept(folder: Path):
-    write(
-        folder / "shown.jsonl",
-        [
-            {
-                "group_id": f"g{number}",
-                "context": [{"role": "user", "content": f"Say {number}."}],
-                "trajectories": [
-                    {"id": name, "gold": size, "messages": [{"role": "assistant", "content": f"{number} " * size}]}
-                    for name, size in (("a", 1), ("b", 20))
-                ],
-            }
-            for number in range(6)
-        ],
-    )
-    asked = calipers("shown.jsonl", "--judge", "embedded", "--save", "kept.jsonl", "--json", cwd=folder)
-    assert asked.returncode == 0, asked.stderr
-    assert "embedded: 24 answers" in asked.stderr
-    again = calipers("shown.jsonl", "--judgments", "kept.jsonl", "--json", cwd=folder)
-    assert again.stdout == asked.stdout
+def test_what_cannot_be_measured_is_one_sentence_before_a_judge_is_paid(
+    folder: Path, calipers: Calipers, faulty: FaultyServer
+):
+    judge = ("--judge", f"vllm/m@{faulty.url}")
+    (folder / "pretty.jsonl").write_text(json.dumps(shown(0), indent=1))
+    (folder / "text.jsonl").write_text(json.dumps(shown(0)).replace('"gold": 1', '"gold": "1"'))
+    (folder / "content.jsonl").write_text(json.dumps(shown(0)).replace('"messages"', '"content"'))
+    again = f"vllm/m@{faulty.url.replace('//', '//u:p@')}"
+    cases: list[tuple[tuple[str, ...], str]] = [
+        (("pretty.jsonl", *judge), "pretty.jsonl:1: "),
+        (("text.jsonl", *judge, "--estimate"), "text.jsonl:1: trajectory 'a': 'gold' must be a"),
+        (("content.jsonl", *judge), """. Write 'content' as "messages": [{"role": "assistant","""),
+        (("shown.jsonl", *judge, "--save", "none/said.jsonl"), "--save none/said.jsonl: its folder does not exist"),
+        (("shown.jsonl", *judge, "--judge", again), "is named twice; to ask a judge more often, use --samples"),
+        (("shown.jsonl", *judge, "--judge", again, "--estimate"), "is named twice"),
+        (("shown.jsonl", *judge, "--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
+        *(((*RECORDED[1:], "--per-group", limit), "write tokens=20000") for limit in ("tokens", "gold=3", "usd=nan")),
+    ]  # fmt: skip
+    assert mismatches(calipers, [(("calibrate", *arguments), words) for arguments, words in cases]) == []
+    claude = calipers("calibrate", "shown.jsonl", "--judge", "anthropic/claude-x", "--expected", ANTHROPIC_API_KEY="k")
+    assert (claude.code, "the API of anthropic/claude-x has none" in claude.err) == (2, True)
+    assert (faulty.asked, list(folder.glob("*.db"))) == ([], [])
 
 
-def test_a_judge_in_the_settings_file_is_not_asked_where_a_file_is_read(folder: Path):
-    (folder / "calipers.toml").write_text('judge = ["vllm/m"]\n')
-    done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "Settings from calipers.toml\n")
-
-
-def test_protocols_are_held_against_each_other_within_what_a_group_may_cost(folder: Path):
-    write(
-        folder / "shown.jsonl",
-        [
-            {
-                "group_id": f"g{number}",
-                "context": [{"role": "user", "content": f"Say {number}."}],
-                "trajectories": [
-                    {"id": name, "gold": size, "messages": [{"role": "assistant", "content": f"{number} " * size}]}
-                    for name, size in (("a", 1), ("b", 20), ("c", 9))
-                ],
-            }
-            for number in range(6)
-        ],
-    )
-    arguments = (
-        "shown.jsonl",
-        "--judge",
-        "embedded",
-        "--protocol",
-        "listwise",
-        "--protocol",
-        "pairwise",
-        "--orders",
-        "3",
-    )
-    first = calipers(*arguments, "--save", "asked.jsonl", "--json", cwd=folder)
-    assert first.returncode == 0, first.stderr
-    assert "not for training" in json.loads(first.stdout)["recommendation"]
+def test_protocols_are_compared_within_what_a_group_may_cost_from_answers_that_were_kept(
+    folder: Path, calipers: Calipers
+):
+    write(folder / "shown.jsonl", [shown(number, ("a " * 20, "b " * 9, "c")) for number in range(6)])
+    asking = ("calibrate", "shown.jsonl", "--judge", "embedded", "--protocol", "listwise", "--protocol", "pairwise")
+    first = calipers(*asking, "--orders", 3, "--save", "asked.jsonl", "--json")
+    assert first.code == 0, first.err
+    assert "not for training" in json.loads(first.out)["recommendation"]
+    recorded = ("calibrate", "shown.jsonl", "--judgments", "asked.jsonl")
+    assert calipers(*recorded, "--json").out == first.out
     asked = (folder / "asked.jsonl").read_text(encoding="utf-8").replace('"embedded"', '"model"')
     (folder / "asked.jsonl").write_text(asked, encoding="utf-8")
-    recorded = ("shown.jsonl", "--judgments", "asked.jsonl")
-    done = calipers(*recorded, "--per-group", "shown=9", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    done = calipers(*recorded, "--per-group", "shown=9", "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
     assert {(way["protocol"], way["orders"]) for way in report["ways"]} == {
         ("listwise", 1), ("listwise", 2), ("listwise", 3), ("pairwise", 1), ("pairwise", 2),
     }  # fmt: skip
     assert {judge["mode"]: judge["cost"]["shown"] for judge in report["judges"]} == {"listwise": 9, "pairwise": 12}
     assert all(judge["cost"]["cost_usd"] is None for judge in report["judges"])
     assert "at most 9 transcripts read" in report["recommendation"]
-    table = calipers(*recorded, cwd=folder)
-    assert "Cost-accuracy frontier" in table.stdout
 
 
-@pytest.mark.parametrize("limit", ["tokens", "tokens=many", "gold=3", "usd=-1", "usd=nan"])
-def test_a_limit_that_is_none_is_one_sentence(folder: Path, limit: str):
-    done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--per-group", limit, cwd=folder)
-    assert done.returncode == 2
-    assert "write tokens=20000" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_without_gold_noise_is_measured_with_a_warning_first(folder: Path, calipers: Calipers):
+    for key, words in ((None, "no trajectory has 'gold', so agreement cannot be measured"), ("reward", "name them 'g")):
+        write(folder / "bare.jsonl", [shown(number, key=key) for number in range(3)])
+        done = calipers("calibrate", "bare.jsonl", "--judge", "embedded")
+        assert done.code == 0, done.err
+        assert (done.err.startswith("Warning: "), words in done.err) == (True, True)
 
 
-def prompts_with_answers(folder: Path, *, own: bool = False) -> None:
-    """Twelve groups of six prompts, and a judge."""
-    made: list[dict[str, Any]] = [
-        {
-            "group_id": f"g{n}",
-            "context": [{"role": "user", "content": f"What is {n % 6} * 7?"}],
-            "trajectories": [
-                {"id": name, "messages": [{"role": "assistant", "content": f"{name} {n}"}], "gold": gold}
-                for name, gold in (("a", 1), ("b", 0.5), ("c", 0))
-            ],
-        }
-        | ({"rubric": "Be right."} if own and n == 0 else {})
-        for n in range(12)
-    ]
-    write(folder / "asked.jsonl", made)
-    said: list[dict[str, Any]] = [{"scores": {"a": 90, "b": 50, "c": 10}}]
-    write(folder / "replies.jsonl", said)
-
-
-@pytest.mark.parametrize(
-    ("flags", "problem"),
-    [
-        (("--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
-    ],
-)
-def test_a_judge_that_cannot_be_asked_is_refused_before_another_is_paid(
-    folder: Path, flags: tuple[str, ...], problem: str
+def test_answers_of_the_ledger_are_not_paid_again_and_count_once(
+    folder: Path, calipers: Calipers, faulty: FaultyServer
 ):
-    prompts_with_answers(folder)
-    asking = ("asked.jsonl", "--judge", "scripted:replies.jsonl", "--orders", "1", "--ledger", "asked.db")
-    done = calipers(*asking, *flags, cwd=folder)
-    assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
-    assert "12 answers" not in done.stderr
-    assert not (folder / "asked.db").exists()
+    """Taken for repeats, the same answers of a ledger and of a file made a random judge look repeatable."""
+    faulty.script(scores)
+    asking = ("calibrate", "shown.jsonl", "--judge", f"vllm/m@{faulty.url}", "--ledger", "l.db", "--orders")
+    first = calipers(*asking, 1)
+    assert "vllm/m: 3 answers, " in first.err
+    assert "ledger" not in first.err
+    assert "vllm/m: 3 answers, 3 of them from the ledger, nothing was sent" in calipers(*asking, 1).err
+    more = calipers(*asking, 2, "--save", "kept.jsonl", "--json")
+    assert "vllm/m: 6 answers, 3 of them from the ledger, " in more.err
+    again = calipers(*asking, 2, "--judgments", "kept.jsonl", "--price", "1,2", "--json")
+    assert again.code == 0, again.err
+    reports = [json.loads(one.out) for one in (more, again)]
+    assert [judge["calls_per_group"] for report in reports for judge in report["judges"]] == [2.0, 2.0]
+    (told,) = [one["text"] for one in reports[1]["findings"] if one["kind"] == "copies"]
+    assert told.startswith("6 judgments are there already")
 
 
-@pytest.mark.parametrize("again", ["vllm/m@http://u:p@127.0.0.1:9/v1", "vllm/m@http://127.0.0.1:9/v1/"])
-@pytest.mark.parametrize("more", [(), ("--estimate",)])
-def test_a_judge_that_is_named_twice_is_refused(folder: Path, again: str, more: tuple[str, ...]):
-    judge = "vllm/m@http://127.0.0.1:9/v1"
-    done = calipers("groups.jsonl", "--judge", judge, "--judge", again, *more, cwd=folder)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"{again.replace('u:p@', '')}: is named twice; to ask a judge more often, use --samples" in done.stderr
+def test_a_panel_is_named_without_its_servers_and_recommended_in_a_file_for_flags_and_python(
+    folder: Path, calipers: Calipers
+):
+    judged = [rated(GROUPS, letter, 1.0, mode="listwise") for letter in "ab"]
+    lines = [line | {"judge": judge} for judge, of in zip(PANEL, judged, strict=True) for line in of]
+    write(folder / "said.jsonl", lines)
+    report, _, recommendation = calipers(*RECORDED).out.partition("\nRecommendation (TOML")
+    assert report.count("http://gpu1:8000/v1") == 1
+    assert "vllm/a, vllm/b: http://gpu1:8000/v1" in report
+    assert tomllib.loads(recommendation.partition("\n")[2])["judge"] == list(PANEL)
+    written = (*RECORDED, "--recommendation", "best.toml")
+    done = calipers(*written, "--json")
+    assert "calipers --config best.toml score GROUPS -o OUT" in done.err
+    text = (folder / "best.toml").read_text(encoding="utf-8")
+    assert text.endswith(json.loads(done.out)["recommendation"])
+    judge = package.Judge.of(tomllib.loads(text))
+    assert [one.judge for one in judge.settings.judges] == list(PANEL)
+    assert sum(judge.settings.panel.weights or ()) == pytest.approx(1, abs=0.001)
+    assert calipers("--config", "best.toml", "score", "shown.jsonl", "-o", "out.jsonl", "--estimate").code == 0
+    assert calipers(*written, "--force").code == 0
+    (folder / "best.toml").write_text('judge = "mine"\n', encoding="utf-8")
+    assert "best.toml: exists, so it is not replaced" in calipers(*written).err
+    write(folder / "said.jsonl", [one | {"judge": one["judge"].replace("vllm/b@http://gpu1", "vllm/a@http://gpu2")}
+                                  for one in lines])  # fmt: skip
+    assert " vllm/a@http://gpu1:8000/v1  " in calipers(*RECORDED).out, "one model on two servers"
 
 
-def test_a_recommendation_asks_as_it_was_measured(folder: Path):
-    shown = [
-        {
-            "group_id": f"g{number}",
-            "trajectories": [
-                {"id": name, "messages": [{"role": "assistant", "content": f"worth {gold}"}], "gold": gold}
-                for name, gold in (("a", 10 + number), ("b", 50), ("c", 30))
-            ],
-        }
-        for number in range(6)
+def test_the_request_settings_that_were_measured_are_those_of_the_recommendation(
+    folder: Path, calipers: Calipers, faulty: FaultyServer
+):
+    """Flags and Python ask again as the recommended way was measured; no answer of the ledger is paid again."""
+    faulty.script(scores)
+    sent = ("--param", "temperature=0.3", "--param", "top_p=0.5", "--price", "1,2", "--orders", 1, "--ledger", "l.db")
+    asking = ("calibrate", "shown.jsonl", "--judge", f"vllm/a@{faulty.url}", *sent, "--recommendation", "best.toml")
+    assert calipers(*asking).code == 0
+    before = len(faulty.posts)
+    scored = ("--config", "best.toml", "score", "shown.jsonl", "-o", "out.jsonl", "--orders", 1, "--ledger", "l.db")
+    assert calipers(*scored).code == 0
+    assert len(faulty.posts) == before
+    read = tomllib.loads((folder / "best.toml").read_text(encoding="utf-8"))
+    assert (read["param"], read["price"]) == (["temperature=0.3", "top_p=0.5"], "1,2")
+    judge = package.Judge.of(read | {"ledger": None})
+    assert judge.settings.calls.params == {"temperature": 0.3, "top_p": 0.5}
+    judge.close()
+
+
+def test_a_recommendation_of_recorded_names_that_are_no_judges_says_so(folder: Path, calipers: Calipers):
+    for judge, warned in (("my judge v2", True), ("openai/gpt-5", False)):
+        write(folder / "said.jsonl", [line | {"judge": judge} for line in rated(GROUPS, "a", 0.2, mode="listwise")])
+        done = calipers(*RECORDED, "--recommendation", "best.toml", "--force")
+        assert done.code == 0, done.err
+        assert ("will not run" in done.err and f"'{judge}' is not a judge name" in done.err) is warned
+
+
+VERDICTS = ("calibrate", "meta.jsonl", "--judgments", "said.jsonl")
+
+
+def row(number: int) -> dict[str, Any]:
+    return {
+        "prompt": [{"role": "user", "content": "Why?"}],
+        "completion": f"Because of {number}.",
+        "rubric": "Says why.",
+        "binary_labels": [number % 2 == 0, number % 4 == 0],
+        "anonymized_physician_ids": [f"p{number % 3}", "q"],
+        "category": "cluster:why",
+    }
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    rows = [json.dumps(row(number)) for number in range(12)]
+    (tmp_path / "meta.jsonl").write_text("\n".join(rows))
+    said = [{"judge": "[bold]j", "line": line, "met": line % 2 == 1 if line < 12 else None} for line in range(1, 13)]
+    (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, said)))
+    return tmp_path
+
+
+def test_recorded_verdicts_are_reported_as_json_and_as_tables_and_a_bad_row_is_named(
+    labelled: Path, calipers: Calipers
+) -> None:
+    done = calipers(*VERDICTS, "--json")
+    assert (done.code, done.err) == (0, "")
+    report = json.loads(done.out)
+    (judge,) = report["judges"]
+    assert (report["rows"], report["labels"], judge["graded"], judge["ungraded"]) == (12, 24, 11, 1)
+    assert judge["overall"]["recall_met"] == 1.0
+    assert set(judge["by_annotator"]) == {"p0", "p1", "p2", "q"} == set(report["annotators"]["each"])
+    with (labelled / "meta.jsonl").open("a") as file:
+        file.write("\n" + json.dumps(row(13) | {"binary_labels": [1, 0]}))
+    done = calipers(*VERDICTS)
+    assert (done.code, "meta.jsonl:13: binary_labels: must list true or false" in done.err) == (1, True)
+    for words in ("[bold]j", "cluster:why", "annotators among themselves", "no verdict was recorded", "Findings"):
+        assert words in done.out
+
+
+def test_a_mistake_about_criteria_is_one_sentence_before_a_judge_is_paid(labelled: Path, calipers: Calipers) -> None:
+    cases = [
+        ((*VERDICTS, "--orders", "2"), "--orders is about groups"),
+        (("calibrate", "meta.jsonl"), "name what to measure"),
+        (("calibrate", "meta.jsonl", "--judge", "embedded", "--grading", "mode=odd"), "mode='odd'"),
+        (("calibrate", "meta.jsonl", "--judge", "embedded", "--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
+        (("calibrate", "meta.jsonl", "--judge", "embedded", "--judgments", "none.jsonl"), "there is no such file"),
     ]
-    write(folder / "shown.jsonl", shown)
-    with FaultyServer() as server:
-        server.script(worth())
-        flags = ("--param", "temperature=0.3", "--param", "top_p=0.5", "--price", "1,2", "--orders", "1")
-        judge = f"vllm/judge@{server.url}"
-        done = calipers("shown.jsonl", "--judge", judge, *flags, "--recommendation", "best.toml", cwd=folder)
-        assert done.returncode == 0, done.stderr
-        asked = len(server.posts)
-        scored = subprocess.run(
-            [sys.executable, "-m", "calipers", "--config", "best.toml", "score", "shown.jsonl", "-o", "out.jsonl"],
-            cwd=folder, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-        assert scored.returncode == 0, scored.stderr
-        bodies = [body for body in server.posts[asked:] if "Score these attempts" in str(body["messages"])]
-        assert {(body["temperature"], body["top_p"]) for body in bodies} == {(0.3, 0.5)}
+    assert mismatches(calipers, cases) == []
+    assert "answers, " not in calipers(*cases[3][0]).err

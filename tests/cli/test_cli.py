@@ -80,10 +80,14 @@ def test_a_wrong_file_is_told_of_in_a_few_lines_and_costs_no_older_results(folde
 
 
 def test_the_default_judge_is_embedded_and_every_result_says_what_that_is_worth(folder: Path, calipers: Calipers):
-    done = calipers("score", "groups.jsonl", "-o", "out.jsonl")
-    assert done.code == 0
-    for line in results(folder / "out.jsonl"):
-        assert "not for training" in line["warnings"][0]
+    with (folder / "groups.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"group_id": "x", "trajectories": []}\nnot json\n')
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "-v")
+    assert done.code == 1  # two lines could not be read; the rest is scored
+    assert len(lines := results(folder / "out.jsonl")) == len(GROUPS)
+    assert all("not for training" in line["warnings"][0] for line in lines)
+    for words in ("groups.jsonl:6:", "groups.jsonl:7:", "group g0: scored", " 1. "):
+        assert words in done.err
 
 
 def test_attacks_are_one_note_of_the_summary(folder: Path, calipers: Calipers):
@@ -102,25 +106,6 @@ def test_attacks_are_one_note_of_the_summary(folder: Path, calipers: Calipers):
         assert line["trajectories"][2]["attacks"][0]["kind"] == "instruction"
 
 
-@pytest.mark.parametrize("command", [("score",), ("generate",), ("rubric", "draft")])
-def test_a_missing_input_file_is_reported_before_a_missing_option(
-    folder: Path, command: tuple[str, ...], calipers: Calipers
-):
-    done = calipers(*command, "nope.jsonl")
-    assert done.code == 2
-    assert done.err == "Error: nope.jsonl: there is no such file\n"
-
-
-def test_bad_lines_are_named_the_rest_is_scored_and_the_exit_code_is_1(folder: Path, calipers: Calipers):
-    with (folder / "groups.jsonl").open("a", encoding="utf-8") as file:
-        file.write('{"group_id": "x", "trajectories": []}\nnot json\n')
-    done = calipers("score", "groups.jsonl", "-o", "out.jsonl")
-    assert done.code == 1
-    assert "groups.jsonl:6:" in done.err
-    assert "groups.jsonl:7:" in done.err
-    assert len(results(folder / "out.jsonl")) == len(GROUPS)
-
-
 def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path, calipers: Calipers):
     (folder / "replies.jsonl").write_text('{"text": "I would rather not say."}\n', encoding="utf-8")
     done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "--judge", "scripted:replies.jsonl")
@@ -130,65 +115,65 @@ def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path, c
 
 
 def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, calipers: Calipers):
-    cases: list[tuple[list[str], str]] = [
-        (["score", "groups.jsonl"], "--out"),
-        (["score", "none.jsonl", "-o", "out.jsonl"], "none.jsonl"),
-        (["score", "groups.jsonl", "-o", "no/such/folder/out.jsonl"], "folder does not exist"),
-        (["score", "groups.jsonl", "-o", "groups.jsonl"], "the groups file itself"),
-        (["score", "groups.jsonl", "-o", "out.parquet"], "--out out.parquet: results are uncompressed JSON lines"),
-        (["score", "groups.jsonl", "-o", "out.jsonl.gz"], "--out out.jsonl.gz: results are uncompressed JSON lines"),
-        ([*SCORE, "--judge", "gpt-5"], "provider/model"),
-        ([*SCORE, "--judge", "openai/gpt-5"], "OPENAI_API_KEY"),
-        ([*SCORE, "--judge", "a/b", "--judge", "c/d"], "unknown provider"),
-        ([*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--base-url",
-          "http://h/v1"], "behind each"),
-        ([*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--price", "1,2"],
-         "--price"),
-        ([*SCORE, "--judge", "vllm/a", "--judge", "vllm/a"], "twice"),
-        ([*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--weights", "1,x"],
-         "2,1,1"),
-        ([*SCORE, "--judge", "vllm/a", "--panel", "cycle"], "several judges"),
-        ([*SCORE, "--judge", "vllm/m", "--base-url", "localhost:8000"], "http://"),
-        ([*SCORE, "--judge", "vllm/m", "--base-url", "http://127.0.0.1:9/v1"],
-         "127.0.0.1:9"),
-        ([*SCORE, "--protocol", "pairwize"], "is not one of"),
-        ([*SCORE, "--orders", "0"], "--orders"),
-        ([*SCORE, "--order", "2"], "--orders"),
-        ([*SCORE, "--rubric", "none.txt"], "none.txt"),
-        ([*SCORE, "--param", "temperature"], "KEY=VALUE"),
-        ([*SCORE, "--ledger", "postgres://x"], "postgresql://x"),
-        ([*SCORE, "--ledger", "mysql://x"],
-         "a ledger file is SQLite only; write a path, sqlite:///FILE or postgresql://HOST/DATABASE"),
-        (["replay", "none.db", "-o", "out.jsonl"], "no such ledger"),
-        (["--config", "none.toml", "score", "groups.jsonl", "-o", "out.jsonl"], "none.toml"),
-        (["scor"], "score"),
-        ([*SCORE, "--judge", "embeded"], "did you mean embedded?"),
-        ([*SCORE, "--judge", "opena"], "did you mean openai/MODEL?"),
-        ([*SCORE, "--judge", "opnai/gpt-5"], "did you mean openai/gpt-5?"),
-        ([*SCORE, "--judge", "vlm/m"], "did you mean vllm/m?"),
-        ([*SCORE, "--judge", "gpt-5-mini"],
-         "judge name: write provider/model, as in openai/gpt-5-mini"),
-        ([*SCORE, "--judge", "llama3"], "judge name: write provider/model, as in"),
-        ([*SCORE, "--judge", "ollama:qwen3:32b"],
-         "judge name: did you mean ollama/qwen3:32b?"),
-        ([*SCORE, "--judge", "embedded", "--config", "none.toml"],
-         "--config belongs before the command: calipers --config ... score ..."),
-        (["generate", "groups.jsonl", "-o", "out.jsonl", "--model", "opnai/gpt-5"], "did you mean openai/gpt-5?"),
-        (["replay", "groups.jsonl", "-o", "out.jsonl"], "not a sound SQLite file"),
-        ([*SCORE, "--reward", "rnak"], "did you mean rank?"),
-        ([*SCORE, "--panel", "fallbck"], "is not one of"),
-        ([*SCORE, "--orders", "two"], "'two' is not a valid whole number"),
-        ([*SCORE, "--timeout", "soon"], "'soon' is not a valid number"),
-        ([*SCORE, "--judge", "embedded", "--budget", "eur=5"],
-         "is no kind of budget: write usd=5 (US dollars)"),
+    (folder / "empty").write_text("")
+    (folder / "prose.jsonl").write_text("hello\n")
+    cases: list[tuple[tuple[str, ...], str]] = [
+        *(((*command, "nope.jsonl"), "nope.jsonl: there is no such file")
+          for command in (("score",), ("generate",), ("rubric", "draft"))),
+        (("score", "groups.jsonl"), "--out"),
+        (("score", "groups.jsonl", "-o", "no/such/folder/out.jsonl"), "folder does not exist"),
+        (("score", "groups.jsonl", "-o", "groups.jsonl"), "the groups file itself"),
+        (("score", "groups.jsonl", "-o", "out.jsonl.gz"), "results are uncompressed JSON lines"),
+        ((*SCORE, "--judge", "gpt-5"), "provider/model"),
+        ((*SCORE, "--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
+        ((*SCORE, "--judge", "a/b", "--judge", "c/d"), "unknown provider"),
+        ((*SCORE, "--judge", "opnai/gpt-5"), "did you mean openai/gpt-5?"),
+        ((*SCORE, "--judge", "ollama:qwen3:32b"), "did you mean ollama/qwen3:32b?"),
+        ((*SCORE, "--judge", "embeded"), "did you mean embedded?"),
+        ((*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--base-url", "http://h/v1"), "behind each"),
+        ((*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--price", "1,2"), "--price"),
+        ((*SCORE, "--judge", "vllm/a", "--judge", "vllm/a"), "twice"),
+        ((*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--weights", "1,x"), "2,1,1"),
+        ((*SCORE, "--judge", "vllm/a", "--panel", "cycle"), "several judges"),
+        ((*SCORE, "--judge", "vllm/m", "--base-url", "localhost:8000"), "http://"),
+        ((*SCORE, "--judge", "vllm/m", "--base-url", "http://127.0.0.1:9/v1"), "127.0.0.1:9"),
+        ((*SCORE, "--judge", "vllm/m", "--base-url", "http://a/v1", "--base-url", "http://a/v1"), "more than once"),
+        ((*SCORE, "--protocol", "pairwize"), "is not one of"),
+        ((*SCORE, "--reward", "rnak"), "did you mean rank?"),
+        ((*SCORE, "--orders", "0"), "--orders"),
+        ((*SCORE, "--order", "2"), "--orders"),
+        ((*SCORE, "--orders", "two"), "'two' is not a valid whole number"),
+        ((*SCORE, "--rubric", "none.txt"), "none.txt"),
+        ((*SCORE, "--param", "temperature"), "KEY=VALUE"),
+        ((*SCORE, "--ledger", "postgres://x"), "postgresql://x"),
+        ((*SCORE, "--ledger", "mysql://x"), "sqlite:///FILE or postgresql://HOST/DATABASE"),
+        ((*SCORE, "--config", "none.toml"), "--config belongs before the command"),
+        ((*SCORE, "--price", "1"), "per million tokens"),
+        ((*SCORE, "--concurrency", "0"), "--concurrency"),
+        *(((*SCORE, "--budget", budget), words) for budget, words in (
+            ("5", "write usd=5"), ("euro=5", "no kind of budget"), ("usd=five", "write usd= and a number"),
+            ("usd=5", "--price"), ("tokens=50", "does not cover one call"), ("calls=1.5", "calls are counted whole"))),
+        (("--config", "none.toml", *SCORE), "none.toml"),
+        (("scor",), "score"),
+        (("generate", "groups.jsonl", "-o", "out.jsonl", "--model", "opnai/gpt-5"), "did you mean openai/gpt-5?"),
+        (("replay", "none.db", "-o", "out.jsonl"), "no such ledger"),
+        (("replay", "groups.jsonl", "-o", "out.jsonl"), "not a sound SQLite file"),
+        (("replay", "empty", "-o", "out.jsonl"), "empty: is empty, so no run is recorded in it"),
+        (("ledger", "verify", "."), "it is a folder; name a file in it"),
+        (("calibrate", "prose.jsonl", "--judge", "embedded"), "prose.jsonl:1: not JSON"),
+        (("calibrate", "groups.jsonl", "--judgments", "prose.jsonl"), "no judgment in it is about a group"),
+        (("show", "prose.jsonl"), "holds no judged groups"),
+        (("report", "empty", "-o", "r.html"), "holds no judged groups"),
+        (("ifeval", "prose.jsonl"), "prose.jsonl:1: not JSON"),
     ]  # fmt: skip
     assert mismatches(calipers, cases) == []
+    assert (folder / "empty").read_bytes() == b""
 
 
-def test_verbose_ranks_and_explains(folder: Path, calipers: Calipers):
-    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "-v")
-    assert "group g0: scored" in done.err
-    assert " 1. " in done.err
+def test_a_run_ends_where_its_budget_does_and_goes_on_with_another(folder: Path, calipers: Calipers):
+    for budget, code, statuses in (("calls=2", 1, ["scored"] * 2 + ["failed"] * 3), ("calls=3", 0, ["scored"] * 5)):
+        assert calipers(*SCORE, "--budget", budget).code == code
+        assert [line["status"] for line in results(folder / "out.jsonl")] == statuses
 
 
 @pytest.mark.slow
@@ -196,24 +181,15 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_stopped(folder: Path, calip
     many = [group_of(FOUR, group_id=f"m{n}", question=f"{n}?") for n in range(3000)]
     text = "".join(json.dumps(group.to_dict()) + "\n" for group in many)
     (folder / "many.jsonl").write_text(text, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "calipers",
-        "score",
-        "many.jsonl",
-        "-o",
-        "out.jsonl",
-        "--judge",
-        "scripted:replies.jsonl",
-    ]
+    judged = ("score", "many.jsonl", "-o", "out.jsonl", "--judge", "scripted:replies.jsonl")
+    command = [sys.executable, "-m", "calipers", *judged]
     running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     out = folder / "out.jsonl"
     while (not out.exists() or out.stat().st_size < 20_000) and running.poll() is None:
         time.sleep(0.005)
     running.send_signal(signal.SIGKILL)
     assert running.wait() == -signal.SIGKILL, "it was done before it could be killed"
-    again = calipers("score", "many.jsonl", "-o", "out.jsonl", "--judge", "scripted:replies.jsonl")
+    again = calipers(*judged)
     assert again.code == 0
     assert "from the ledger" in again.err
     whole = calipers("score", "many.jsonl", "-o", "whole.jsonl", "--judge", "scripted:replies.jsonl")

@@ -3,9 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from command_line import Calipers
+from command_line import Calipers, mismatches
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = ROOT / "examples" / "groups.jsonl"
@@ -23,15 +21,11 @@ def test_score_says_calls_tokens_and_dollars_needs_no_key_and_leaves_nothing(tmp
     assert rows["budget"].startswith("usd=0.01: not enough: it would take ")
     assert max(map(len, done.out.splitlines())) <= 80
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_unknown_price_is_said_and_a_judge_in_this_process_costs_nothing(tmp_path: Path, calipers: Calipers):
-    done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "vllm/m", "--base-url", "http://127.0.0.1:1/v1",
-                    "--estimate" )  # fmt: skip
-    assert "cost         unknown, because the price is not known: --price IN,OUT" in done.out
-    assert "nothing: it runs in this process" in calipers(
-        "score", GROUPS, "-o", "o.jsonl", "--estimate",
-    ).out  # fmt: skip
+    for name, words in (
+        ("vllm/m@http://127.0.0.1:1/v1", "price is not known"),
+        ("embedded", "in this process"),
+    ):
+        assert words in calipers("score", GROUPS, "-o", "o.jsonl", "--judge", name, "--estimate").out
 
 
 def test_calibrate_counts_every_way_to_ask(tmp_path: Path, calipers: Calipers):
@@ -40,23 +34,9 @@ def test_calibrate_counts_every_way_to_ask(tmp_path: Path, calipers: Calipers):
     assert done.code == 0
     assert "openai/gpt-5-mini, listwise\n  calls        24\n" in done.out
     assert "openai/gpt-5-mini, pointwise\n" in done.out
-    (tmp_path / "j.jsonl").write_text("", encoding="utf-8")
-    wrong = calipers("calibrate", GROUPS, "--judgments", "j.jsonl", "--estimate")
-    assert wrong.code == 2
-    assert "--estimate is about judges to query" in wrong.err
-
-
-def test_a_price_is_for_one_judge_to_calibrate_and_that_of_the_settings_is_not_used_for_several(
-    tmp_path: Path, calipers: Calipers
-):
+    (tmp_path / "calipers.toml").write_text('price = "1,2"\n', encoding="utf-8")  # of which of several judges?
     judges = ("--judge", "vllm/a@http://127.0.0.1:1/v1", "--judge", "vllm/b@http://127.0.0.1:1/v1")
-    wrong = calipers("calibrate", GROUPS, *judges, "--price", "1,2", "--estimate")
-    assert wrong.code == 2
-    assert "--price is for one judge to query" in wrong.err
-    (tmp_path / "calipers.toml").write_text('price = "1,2"\n', encoding="utf-8")
-    done = calipers("calibrate", GROUPS, *judges, "--estimate")
-    assert done.code == 0
-    assert done.out.count("cost         unknown") == 2
+    assert calipers("calibrate", GROUPS, *judges, "--estimate").out.count("cost         unknown") == 2
 
 
 def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Path, calipers: Calipers):
@@ -73,19 +53,23 @@ def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Pa
     assert "--reply-tokens 501: is above --max-tokens 500; raise that or lower it" in wrong.err
 
 
-def test_with_resolve_the_most_is_estimated_and_compared_with_the_budget(tmp_path: Path, calipers: Calipers):
+def test_with_resolve_the_most_is_estimated_and_compared_with_the_budget(calipers: Calipers):
     for calls, verdict in ((100, "enough: it would take 96% of it"), (12, "not enough: it would take 800% of it")):
         done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "openai/m", "--resolve", 0.015, "--price", "1,2",
-                        "--budget", f"calls={calls}", "--estimate" )  # fmt: skip
+                        "--budget", f"calls={calls}", "--estimate")  # fmt: skip
         assert done.code == 0, done.err
         assert "  calls        96\n" in done.out
         assert "not counted    less, for groups that resolve needs fewer" in done.out
         assert f"budget         calls={calls}: {verdict}\n" in done.out
 
 
-@pytest.mark.parametrize("command", [("score", GROUPS), ("calibrate", GROUPS, "--judge", "embedded")])
-def test_reply_tokens_without_an_estimate_are_refused(command: tuple[object, ...], tmp_path: Path, calipers: Calipers):
-    out = ("-o", "o.jsonl") if command[0] == "score" else ()
-    done = calipers(*command, *out, "--reply-tokens", 100)
-    assert done.code == 2
-    assert "--reply-tokens is about --estimate" in done.err
+def test_what_an_estimate_cannot_be_of_is_refused(tmp_path: Path, calipers: Calipers):
+    (tmp_path / "j.jsonl").write_text("", encoding="utf-8")
+    judges = ("--judge", "vllm/a@http://127.0.0.1:1/v1", "--judge", "vllm/b@http://127.0.0.1:1/v1")
+    cases = [
+        (("score", GROUPS, "-o", "o.jsonl", "--reply-tokens", 100), "--reply-tokens is about --estimate"),
+        (("calibrate", GROUPS, "--judge", "embedded", "--reply-tokens", 100), "--reply-tokens is about --estimate"),
+        (("calibrate", GROUPS, "--judgments", "j.jsonl", "--estimate"), "--estimate is about judges to query"),
+        (("calibrate", GROUPS, *judges, "--price", "1,2", "--estimate"), "--price is for one judge to query"),
+    ]
+    assert mismatches(calipers, cases) == []

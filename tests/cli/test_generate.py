@@ -81,27 +81,20 @@ def test_the_same_command_again_asks_only_what_is_open(calipers: Calipers, serve
     assert len(server.posts) == before + 2
     assert "4 of them from an earlier run" in again.err
     assert (prompts.parent / "out.jsonl").read_text("utf-8") == first
-    server.script(said("now it works"))
+    kept = prompts.parent / "out.jsonl.samples.jsonl"
+    kept.write_text(kept.read_text("utf-8")[:-20], "utf-8")  # cut off by a kill: costs that response alone
+    server.script(said("half of it", finish_reason="content_filter"))
+    withheld = calipers(*arguments)
+    assert (withheld.code, len(server.posts)) == (1, before + 2 + 3)
+    assert "withheld by the provider, so there is no response" in withheld.err
+    server.script(said("", finish_reason=None), said("now it works"))  # empty for no reason: asked again
     third = calipers(*arguments)
     assert third.code == 0
     assert [row["group_id"] for row in lines(prompts.parent / "out.jsonl")] == ["p1", "p2", "p3"]
-    other = calipers(*arguments, "--temperature", 0.1)
-    assert other.code == 0
-    assert len(server.posts) == before + 2 + 2 + 6
-
-
-def test_a_line_cut_off_by_a_kill_costs_that_response_only(
-    calipers: Calipers, server: FaultyServer, prompts: Path
-) -> None:
-    arguments = ("generate", prompts, "-o", "out.jsonl", "--base-url", server.url)
-    calipers(*arguments)
-    kept = prompts.parent / "out.jsonl.samples.jsonl"
-    kept.write_text(kept.read_text("utf-8")[:-20], "utf-8")
+    assert '"content": ""' not in (prompts.parent / "out.jsonl").read_text("utf-8")
     before = len(server.posts)
-    calipers(*arguments)
-    assert len(server.posts) == before + 2
-    calipers(*arguments)
-    assert len(server.posts) == before + 3
+    assert calipers(*arguments, "--temperature", 0.1).code == 0
+    assert len(server.posts) == before + 6
 
 
 def test_a_refused_key_stops_the_rest(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
@@ -152,67 +145,27 @@ def test_what_a_model_ends_with_is_its_response_and_nothing_else_is_asked_for(
     assert len(server.posts) == len(cases)
 
 
-def test_what_the_provider_withheld_is_no_response(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
-    server.script(said("half of it", finish_reason="content_filter"))
-    path = write(tmp_path / "one.jsonl", [{"prompt": "one"}])
-    run = calipers("generate", path, "-o", "out.jsonl", "--base-url", server.url)
+def test_bad_lines_are_named_and_the_rest_is_done(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
+    cases: list[tuple[Any, str]] = [
+        ({"question": "one"}, "has none of prompt, messages and context, but question"),
+        ("nonsense", "not JSON"),
+        ({"prompt": []}, "prompt: must be text or a list"),
+        ({"prompt": [{"content": "x"}]}, "prompt[0]: must be a message with a role"),
+        ({"prompt": [{"role": "user"}]}, "prompt[0]: has no content"),
+        ({"prompt": "two", "rubrics": [{"criterion": "x", "pionts": 1}]}, "rubrics: criterion 1: unknown field 'pi"),
+        ({"prompt": "x", "rubric": "kind", "extra_info": {"rubric": "rude"}}, "differs from the rubric in extra_info"),
+    ]
+    write(tmp_path / "prompts.jsonl", [*(row for row, _ in cases), {"prompt": "one", "text": "one"}])
+    arguments = ("generate", "prompts.jsonl", "--base-url", server.url)
+    run = calipers(*arguments, "-o", "out.jsonl")
     assert run.code == 1
-    assert "withheld by the provider, so there is no response" in run.err
-    assert not (tmp_path / "out.jsonl").read_text("utf-8")
-
-
-def test_an_empty_answer_of_unknown_ending_is_asked_for_again(
-    calipers: Calipers, server: FaultyServer, tmp_path: Path
-) -> None:
-    server.script(said("", finish_reason=None), said("hello"))
-    path = write(tmp_path / "one.jsonl", [{"prompt": "one"}])
-    run = calipers("generate", path, "-o", "out.jsonl", "--base-url", server.url)
-    assert run.code == 0, run.err
-    assert lines(tmp_path / "out.jsonl")[0]["trajectories"][0]["messages"][0]["content"] == "hello"
-
-
-def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(
-    calipers: Calipers, server: FaultyServer, tmp_path: Path
-) -> None:
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
-    import pyarrow.parquet as pq  # noqa: PLC0415 - looked for above
-
-    rows: list[dict[str, Any]] = [
-        {"prompt": [{"role": "user", "content": text}], "data_source": "mine",
-         "reward_model": {"style": "rule", "ground_truth": text}}
-        for text in ("one", "three", "two")
-    ]  # fmt: skip
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
-    run = calipers("generate", "in.parquet", "-o", "out.parquet", "--base-url", server.url, "--n", 2)
-    assert run.code == 1
-    found = pq.read_table(tmp_path / "out.parquet").to_pylist()
-    assert found == [row | {"responses": [f"{row['prompt'][0]['content']}/None"] * 2} for row in rows if row != rows[1]]
-
-
-@pytest.mark.parametrize(("rows", "arguments", "complaint"), [
-    ([{"question": "one"}], (),
-     "prompts.jsonl:1: has none of prompt, messages and context, but question; name the field with --prompt-key"),
-    (["nonsense"], (), "prompts.jsonl:1: not JSON"), (["[1]"], (), "prompts.jsonl:1: "),
-    ([{"prompt": []}], (), "prompts.jsonl:1: prompt: must be text or a list"),
-    ([{"prompt": [{"content": "x"}]}], (), "prompts.jsonl:1: prompt[0]: must be a message with a role"),
-    ([{"prompt": [{"role": "user"}]}], (), "prompts.jsonl:1: prompt[0]: has no content"),
-    ([{"prompt": "x"}], ("--prompt-key", "text"), "prompts.jsonl:1: text is missing, but prompt"),
-])  # fmt: skip
-def test_a_bad_line_is_named_and_the_rest_is_done(
-    calipers: Calipers,
-    server: FaultyServer,
-    tmp_path: Path,
-    rows: list[Any],
-    arguments: tuple[str, ...],
-    complaint: str,
-) -> None:
-    prompts = write(tmp_path / "prompts.jsonl", [*rows, {"prompt": "one", "text": "one"}])
-    run = calipers("generate", "prompts.jsonl", "-o", "out.jsonl", "--base-url", server.url, *arguments)
-    assert run.code == 1
-    assert complaint in run.err
-    assert len(lines(tmp_path / "out.jsonl")) == 1
-    strict = calipers("generate", prompts, "-o", "no.jsonl", "--base-url", server.url, "--strict", *arguments)
-    assert strict.code == 2
+    named = [f"prompts.jsonl:{number}: " for number in range(1, len(cases) + 1)]
+    assert [
+        one for place, (_, words) in zip(named, cases, strict=True) for one in (place, words) if one not in run.err
+    ] == []
+    assert [post["messages"][-1]["content"] for post in server.posts] == ["one"]
+    assert "text is missing, but prompt" in calipers(*arguments, "-o", "key.jsonl", "--prompt-key", "text").err
+    assert calipers(*arguments, "-o", "no.jsonl", "--strict").code == 2
     assert not (tmp_path / "no.jsonl").exists()
 
 
@@ -257,23 +210,6 @@ def test_ifeval_checks_what_generate_wrote_and_an_empty_response_follows_nothing
     assert calipers(*arguments, "--n", 2).code == 1
     shown = json.loads(calipers("ifeval", "out.jsonl", "--json").out)
     assert (shown["prompts"], shown["prompt_strict"]) == (6, 1 / 3)
-
-
-@pytest.mark.parametrize("out", ["groups.jsonl", "rows.parquet"])
-def test_a_row_whose_standards_cannot_be_read_is_named_before_anything_is_paid_for_it(
-    calipers: Calipers, server: FaultyServer, tmp_path: Path, out: str
-) -> None:
-    if out.endswith(".parquet"):
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    bad = {"prompt": "two", "rubrics": [{"criterion": "x", "pionts": 1}]}
-    split = {"prompt": "four", "rubric": "kind", "extra_info": {"rubric": "rude"}}
-    write(tmp_path / "some.jsonl", [{"prompt": "one"}, bad, split])
-    run = calipers("generate", "some.jsonl", "-o", out, "--base-url", server.url)
-    assert run.code == 1
-    assert "some.jsonl:2: rubrics: criterion 1: unknown field 'pionts'" in run.err
-    assert "some.jsonl:3: the rubric in rubric differs from the rubric in extra_info.rubric" in run.err
-    assert [post["messages"][-1]["content"] for post in server.posts] == ["one"]
-    assert len(list(read_groups(tmp_path / out))) == 1
 
 
 def test_a_price_of_ones_own_is_what_responses_cost(calipers: Calipers, server: FaultyServer, prompts: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from calipers.cli.ifeval import each_response
 from calipers.errors import InputError
 from calipers.verifiers.ifeval.rows import read_prompt, read_response
-from command_line import Calipers
+from command_line import Calipers, mismatches
 
 DATA = [
     {"key": 1, "prompt": "p1", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
@@ -39,76 +39,53 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_table_shows_kinds_and_accuracies(folder: Path, calipers: Calipers) -> None:
+def test_kinds_and_accuracies_are_a_table_or_one_json_object(folder: Path, calipers: Calipers) -> None:
     run = calipers("ifeval", "responses.jsonl", "--input", "data.jsonl")
     assert run.code == 0, run.err
     assert "startend:quotation" in run.out
     assert "3 prompts, 4 instructions" in run.out
     assert run.out.split()[-4:] == ["0.3333", "0.5000", "0.6667", "0.7500"]
-
-
-def test_json_is_one_object_on_stdout_with_fractions(folder: Path, calipers: Calipers) -> None:
-    run = calipers("ifeval", "responses.jsonl", "--input", "data.jsonl", "--json")
-    assert run.code == 0
-    shown = json.loads(run.out)
-    assert (shown["prompt_strict"], shown["inst_strict"]) == (1 / 3, 0.5)
-    assert (shown["prompt_loose"], shown["inst_loose"]) == (2 / 3, 0.75)
-    assert shown["errors"] == []
-
-
-def test_rows_that_carry_their_instructions_need_no_input(folder: Path, calipers: Calipers) -> None:
-    both = [asked | given for asked, given in zip(DATA, RESPONSES, strict=True)]
-    write(folder / "both.jsonl", both)
-    run = calipers("ifeval", "both.jsonl", "--json")
-    assert run.code == 0, run.err
-    assert json.loads(run.out)["prompts"] == 3
-
-
-@pytest.mark.parametrize(("file", "row", "complaint"), [
-    ("data.jsonl", DATA[0] | {"kwargs": [{"letter": "a"}]},
-     "data.jsonl:4: kwargs[0]: punctuation:no_comma: letter: not a field"),
-    ("data.jsonl", DATA[0] | {"instruction_id_list": ["x:y"]},
-     "data.jsonl:4: instruction_id_list[0]: unknown instruction 'x:y'"),
-    ("data.jsonl", "{", "data.jsonl:4: not complete JSON"),
-    ("responses.jsonl", "[1]", "responses.jsonl:4: the line is a list"),
-    ("responses.jsonl", {"prompt": "p1", "response": None}, "responses.jsonl:4: response: is missing"),
-    ("responses.jsonl", {"prompt": "p9", "response": "a"}, "responses.jsonl:4: prompt: there is no such prompt"),
-])  # fmt: skip
-def test_a_bad_line_is_named_the_rest_is_checked_and_the_exit_code_is_1(
-    folder: Path, calipers: Calipers, file: str, row: Any, complaint: str
-) -> None:
-    rows: list[Any] = [json.loads(line) for line in (folder / file).read_text(encoding="utf-8").splitlines()]
-    write(folder / file, [*rows, row])
-    run = calipers("ifeval", "responses.jsonl", "--input", "data.jsonl", "--json")
-    assert run.code == 1
-    assert complaint in run.err
-    shown = json.loads(run.out)
-    assert shown["prompts"] == 3
-    assert complaint in shown["errors"][0]
-
-
-def test_prompts_without_a_response_are_left_out_and_told(folder: Path, calipers: Calipers) -> None:
+    write(folder / "both.jsonl", [asked | given for asked, given in zip(DATA, RESPONSES, strict=True)])
+    for files in (("responses.jsonl", "--input", "data.jsonl"), ("both.jsonl",)):
+        shown = json.loads(calipers("ifeval", *files, "--json").out)
+        assert (shown["prompt_strict"], shown["inst_strict"], shown["errors"]) == (1 / 3, 0.5, [])
+        assert (shown["prompt_loose"], shown["inst_loose"]) == (2 / 3, 0.75)
     write(folder / "responses.jsonl", RESPONSES[:1])
     run = calipers("ifeval", "responses.jsonl", "--input", "data.jsonl", "--json")
-    assert run.code == 1
+    assert (run.code, json.loads(run.out)["prompt_strict"]) == (1, 1)
     assert "2 of 3 prompts have no response" in run.err
-    assert json.loads(run.out)["prompt_strict"] == 1
 
 
-@pytest.mark.parametrize(("arguments", "complaint"), [
-    (("responses.jsonl",), "--input DATA"),
-    (("absent.jsonl", "--input", "data.jsonl"), "absent.jsonl: there is no such file"),
-    (("empty.jsonl", "--input", "data.jsonl"), "no response could be checked"),
-])  # fmt: skip
-def test_bad_usage_is_one_sentence_with_the_remedy(
-    folder: Path, calipers: Calipers, arguments: tuple[str, ...], complaint: str
-) -> None:
+def test_bad_lines_are_named_the_rest_is_checked_and_the_exit_code_is_1(folder: Path, calipers: Calipers) -> None:
+    data: list[tuple[Any, str]] = [
+        (DATA[0] | {"kwargs": [{"letter": "a"}]}, "data.jsonl:4: kwargs[0]: punctuation:no_comma: letter: not a field"),
+        (DATA[0] | {"instruction_id_list": ["x:y"]}, "data.jsonl:5: instruction_id_list[0]: unknown instruction 'x:y'"),
+        ("{", "data.jsonl:6: not complete JSON"),
+    ]
+    responses: list[tuple[Any, str]] = [
+        ("[1]", "responses.jsonl:4: the line is a list"),
+        ({"prompt": "p1", "response": None}, "responses.jsonl:5: response: is missing"),
+        ({"prompt": "p9", "response": "a"}, "responses.jsonl:6: prompt: there is no such prompt"),
+    ]
+    write(folder / "data.jsonl", [*DATA, *(row for row, _ in data)])
+    write(folder / "responses.jsonl", [*RESPONSES, *(row for row, _ in responses)])
+    run = calipers("ifeval", "responses.jsonl", "--input", "data.jsonl", "--json")
+    shown = json.loads(run.out)
+    assert (run.code, shown["prompts"]) == (1, 3)
+    complaints = [words for _, words in (*data, *responses)]
+    assert [
+        words for words in complaints if words not in run.err or not any(words in one for one in shown["errors"])
+    ] == []
+
+
+def test_bad_usage_is_one_sentence_with_the_remedy(folder: Path, calipers: Calipers) -> None:
     write(folder / "empty.jsonl", [])
-    run = calipers("ifeval", *arguments)
-    assert run.code == 2
-    assert complaint in run.err
-    assert "Traceback" not in run.err
-    assert not run.out
+    cases = [
+        (("ifeval", "responses.jsonl"), "--input DATA"),
+        (("ifeval", "absent.jsonl", "--input", "data.jsonl"), "absent.jsonl: there is no such file"),
+        (("ifeval", "empty.jsonl", "--input", "data.jsonl"), "no response could be checked"),
+    ]
+    assert mismatches(calipers, cases) == []
 
 
 def test_output_dir_holds_the_official_evaluators_two_files(folder: Path, calipers: Calipers) -> None:
@@ -143,25 +120,23 @@ ASKED = {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
 CHAT = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Say hello."}]
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"prompt": "Say hello.", **ASKED},
-        {"prompt": CHAT, **ASKED},
-        {"prompt": CHAT, "extra_info": ASKED},
-        {"prompt": CHAT, "extra_info": json.dumps(ASKED)},
-        {"prompt": CHAT, "reward_model": {"ground_truth": json.dumps(ASKED)}},
-        {"prompt": CHAT, "ground_truth": "[{'instruction_id': ['punctuation:no_comma'], 'kwargs': [None]}]"},
-        {"prompt": CHAT, "instruction_id_list": json.dumps(["punctuation:no_comma"]), "kwargs": ["{}"]},
-        {"context": CHAT, "instruction_id_list": ["punctuation:no_comma"], "kwargs": "[{}]"},
-    ],
-)
-def test_instructions_are_found(row: dict[str, Any]) -> None:
-    (one,) = each_response({**row, "response": "Hello"})
-    prompt = read_prompt(one, 1)
-    assert prompt.text == "Say hello."
-    assert [check.strict("a, b").met for check in prompt.instructions] == [False]
-    assert read_response(one, 1).text == "Hello"
+CARRIED: list[dict[str, Any]] = [
+    {"prompt": "Say hello.", **ASKED},
+    {"prompt": CHAT, "extra_info": json.dumps(ASKED)},
+    {"prompt": CHAT, "reward_model": {"ground_truth": json.dumps(ASKED)}},
+    {"prompt": CHAT, "ground_truth": "[{'instruction_id': ['punctuation:no_comma'], 'kwargs': [None]}]"},
+    {"prompt": CHAT, "instruction_id_list": json.dumps(["punctuation:no_comma"]), "kwargs": ["{}"]},
+    {"context": CHAT, "instruction_id_list": ["punctuation:no_comma"], "kwargs": "[{}]"},
+]
+
+
+def test_instructions_are_found_in_every_place_of_a_row() -> None:
+    for row in CARRIED:
+        (one,) = each_response({**row, "response": "Hello"})
+        prompt = read_prompt(one, 1)
+        assert prompt.text == "Say hello."
+        assert [check.strict("a, b").met for check in prompt.instructions] == [False]
+        assert read_response(one, 1).text == "Hello"
 
 
 def test_each_trajectory_of_a_group_is_a_response() -> None:
@@ -174,14 +149,11 @@ def test_each_trajectory_of_a_group_is_a_response() -> None:
     assert [one["response"] for one in each_response(group)] == ["Hello", "Hi", "", ""]
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
+def test_what_cannot_be_read_names_the_field() -> None:
+    for row, words in (
         ({"prompt": "x", "instruction_id_list": "[oops", "kwargs": []}, "instruction_id_list: its JSON text"),
         ({"prompt": [{"role": "system", "content": "x"}], **ASKED}, "prompt: must be text, or messages"),
         ({"prompt": "x", "extra_info": ASKED, "reward_model": {**ASKED, "kwargs": [{"a": 1}]}}, "differ"),
-    ],
-)
-def test_what_cannot_be_read_names_the_field(row: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        list(each_response({**row, "response": "x"}))
+    ):
+        with pytest.raises(InputError, match=words):
+            list(each_response({**row, "response": "x"}))

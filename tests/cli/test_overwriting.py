@@ -1,15 +1,17 @@
-"""What commands write over, and what they leave alone."""
+"""What commands write over and what they leave alone, and keys that are spelt wrong."""
+
+from __future__ import annotations
 
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import pytest
 
-from calipers.cli.output import require_replaceable
-from calipers.errors import ConfigError, LedgerError
-from calipers.ledger import Ledger
+from calipers.cli.output import Output, require_replaceable
+from calipers.errors import ConfigError
+from calipers.types import GroupResult
 from command_line import Calipers, mismatches
 from groups import FOUR, group_of
 
@@ -23,27 +25,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_is_replaced_if_it_is_empty_or_resumed_or_forced(folder: Path):
-    notes = str(folder / "notes.txt")
-    with pytest.raises(ConfigError, match=r"not replaced.*--force"):
-        require_replaceable("--out", notes, force=False, beside={})
-    require_replaceable("--out", notes, force=True, beside={})
-    require_replaceable("--out", notes, force=False, beside={}, resumes=True)
-    Path(notes).write_text("")
-    require_replaceable("--out", notes, force=False, beside={})
-
-
-@pytest.mark.parametrize("other", ["same", "./same", "sqlite:///same", "linked"])
-@pytest.mark.parametrize("there", [True, False])
-def test_a_file_that_the_command_also_uses_is_never_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str, there: Any
-):
+def test_a_file_that_the_command_also_uses_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    if there:
-        Path("same").write_text(NOTES)
     Path("linked").symlink_to("same")
-    with pytest.raises(ConfigError, match="is the ledger itself"):
-        require_replaceable("--out", "same", force=True, beside={"the ledger": other, "the rubric": None})
+    for _ in range(2):  # at first it is not there yet
+        for other in ("same", "./same", "sqlite:///same", "linked"):
+            with pytest.raises(ConfigError, match="is the ledger itself"):
+                require_replaceable("--out", "same", force=True, beside={"the ledger": other, "the rubric": None})
+        Path("same").write_text(NOTES)
 
 
 def test_no_command_destroys_a_file(folder: Path, calipers: Calipers):
@@ -75,24 +64,45 @@ def test_no_command_destroys_a_file(folder: Path, calipers: Calipers):
 
 
 def test_forced_and_repeated_runs_write(folder: Path, calipers: Calipers):
-    for extra in (["--force"], []):
+    for extra in (["--force"], []):  # the second time it is resumed
         assert calipers("score", "groups.jsonl", "-o", "notes.txt", *extra).code == 0
+    (folder / "empty.jsonl").write_text("")
+    assert calipers("score", "groups.jsonl", "-o", "empty.jsonl").code == 0
     assert json.loads((folder / "notes.txt").read_text())["status"] == "scored"
     assert calipers("replay", "notes.txt.ledger.db", "-o", "notes.txt", "--force").code == 0
 
 
-def test_a_ledger_makes_no_tables_in_another_programs_database(tmp_path: Path):
-    with sqlite3.connect(tmp_path / "foreign.db") as database:
-        database.execute("CREATE TABLE mine (a)")
-    database.close()
-    before = (tmp_path / "foreign.db").read_bytes()
-    with pytest.raises(LedgerError, match="another program's database"):
-        Ledger(tmp_path / "foreign.db")
-    assert (tmp_path / "foreign.db").read_bytes() == before
+def test_misspelt_keys_of_groups_and_trajectories_are_pointed_out(folder: Path, calipers: Calipers):
+    row = {"groupid": "x", "trajectories": [{"rewrd": 1, "messages": [{"role": "assistant", "content": "4"}]}]}
+    (folder / "groups.jsonl").write_text(json.dumps(row) + "\n")
+    done = calipers("score", "groups.jsonl", "-o", "o.jsonl")
+    assert "'groupid'; did you mean 'group_id'?" in done.err
+    assert "'rewrd' of a trajectory; did you mean 'reward'?" in done.err
+    row["trajectories"] = [{"gold": 1, "message": []}]
+    (folder / "groups.jsonl").write_text(json.dumps(row) + "\n")
+    done = calipers("score", "groups.jsonl", "-o", "p.jsonl")
+    assert "did you mean 'messages' by 'message'?" in done.err
 
 
-def test_a_full_disk_is_one_sentence(folder: Path, calipers: Calipers):
-    if not Path("/dev/full").exists():
-        pytest.skip("this system has no /dev/full")
-    arguments = ("score", "groups.jsonl", "-o", "/dev/full", "--ledger", "new.db", "--judge", "embedded")
-    assert mismatches(calipers, [(arguments, "No space left")]) == []
+def _write_two(path: Path, first: GroupResult, resource: ModuleType) -> None:
+    """Write a result, and another for which there is no room."""
+    with Output(str(path)) as output:
+        output.write(first)
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, most))
+        output.write(GroupResult("g2" * 500, "scored", ()))
+
+
+def test_a_result_file_that_could_not_be_written_ends_with_a_whole_line(tmp_path: Path):
+    resource = pytest.importorskip("resource")
+    signal = pytest.importorskip("signal")
+    path, before = tmp_path / "o.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    first = GroupResult("g1", "scored", ())
+    try:
+        with pytest.raises(ConfigError, match="cannot be written"):
+            _write_two(path, first, resource)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert path.read_text() == json.dumps(first.to_dict(), ensure_ascii=False) + "\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from calipers import read_rubric
-from command_line import Calipers
+from command_line import Calipers, mismatches
 from groups import FOUR, group_of
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 
@@ -75,69 +75,59 @@ def test_a_draft_that_comes_to_nothing_says_why_and_writes_nothing(run: Run, fau
     assert not Path("r.toml").exists()
 
 
-@pytest.mark.parametrize(("arguments", "complaint"), [
-    (("check", "none.toml"), "none.toml: there is no such file"),
-    (("draft", "groups.jsonl", "-o", "no/r.toml", "--judge", "vllm/m"), "its folder does not exist"),
-    (("draft", "none.jsonl", "-o", "r.toml", "--judge", "vllm/m"), "there is no such file"),
-    (("draft", "groups.jsonl", "-o", "r.toml", "--judge", "m"), "is not a judge name"),
-    (("draft", "groups.jsonl", "-o", "r.toml", "--judge", "embedded"), "proposes no criteria; name a real judge"),
-])  # fmt: skip
-def test_mistakes_are_one_sentence(run: Run, arguments: tuple[str, ...], complaint: str) -> None:
-    code, _, told = run(*arguments)
-    assert code == 2
-    assert complaint in told
+def test_mistakes_are_one_sentence(calipers: Calipers) -> None:
+    Path("bad.toml").write_text('[[criteria]]\ntext = "x"\npoints = "two"\n', encoding="utf-8")
+    Path("rules.toml").write_text('[[criteria]]\nid = "r"\ntext = "Has no comma."\nrule = { not = { regx = {} } }\n')
+    draft, score = (
+        ("rubric", "draft", "groups.jsonl", "-o"),
+        ("score", "groups.jsonl", "-o", "o", "--protocol", "checklist"),
+    )
+    cases: list[tuple[tuple[str, ...], str]] = [
+        (("rubric", "check", "none.toml"), "none.toml: there is no such file"),
+        (("rubric", "check", "rules.toml"), "criterion 'r': rule: unknown verifier 'regx'; did you mean regex?"),
+        ((*draft, "no/r.toml", "--judge", "vllm/m"), "its folder does not exist"),
+        ((*draft, "r.toml", "--judge", "m"), "is not a judge name"),
+        ((*draft, "r.toml", "--judge", "embedded"), "proposes no criteria; name a real judge"),
+        ((*score, "--rubric", "bad.toml"), "bad.toml: criterion 1: points must be a finite number"),
+        ((*score, "--grading", "relative"), "--grading relative: write KEY=VALUE, as in mode=relative"),
+        ((*score, "--grading", "mode=some"), "mode='some'"),
+        ((*score, "--grading", "points=1"), "no field 'points'"),
+    ]
+    assert mismatches(calipers, cases) == []
 
 
 def test_a_check_prints_the_criteria_and_what_a_score_can_be(run: Run) -> None:
     text = (
         '[[criteria]]\nid = "a"\ntext = "Cites."\npoints = 4\nveto = true\n[[criteria]]\ntext = "Lies."\npoints = -2\n'
+        'rule = { not = { regex = { pattern = "," } } }\n'
     )
     Path("r.toml").write_text(text, encoding="utf-8")
     code, out, _ = run("check", "r.toml")
     assert code == 0
-    assert "veto" in out
-    assert "2 criteria; scores from -0.5 to 1" in out
+    for words in ("veto", "rule", "2 criteria; scores from -0.5 to 1"):
+        assert words in out
 
 
-def test_a_rule_that_cannot_be_run_is_found_before_a_run(run: Run) -> None:
-    Path("rules.toml").write_text('[[criteria]]\nid = "r"\ntext = "Has no comma."\nrule = { not = { regx = {} } }\n')
-    code, out, err = run("check", "rules.toml")
-    assert (code, out) == (2, "")
-    assert "rules.toml: criterion 'r': rule: unknown verifier 'regx'; did you mean regex?" in err
-    Path("rules.toml").write_text(
-        '[[criteria]]\nid = "r"\ntext = "Has no comma."\nrule = { not = { regex = { pattern = "," } } }\n'
-    )
-    code, out, _ = run("check", "rules.toml")
-    assert code == 0
-    assert "rule" in out
+RUBRIC = '[[criteria]]\nid = "sum"\ntext = "Gives 42."\npoints = 2\n\n[[criteria]]\ntext = "Apologises."\npoints = -1\n'
+SAID = ({"right": True, "close": False, "far": False, "silent": False}, dict.fromkeys(FOUR, False) | {"silent": True})
 
 
-def test_scores_by_tag_need_verdicts_and_say_what_has_none(run: Run, tmp_path: Path) -> None:
-    rubric = {"criteria": [{"id": "a", "text": "Is right.", "points": 2, "tags": ["axis:accuracy"]}]}
-    said = [{"id": name, "messages": [{"role": "assistant", "content": "42"}]} for name in "xy"]
-    group = {"group_id": "g", "rubric": rubric, "example_tags": ["theme:sums"], "trajectories": said}
-    (tmp_path / "bench.jsonl").write_text(json.dumps(group), encoding="utf-8")
-
-    def result(*verdicts: bool | None) -> dict[str, object]:
-        members = [
-            {"id": name, "criteria": {"a": {"met": met, "reason": ""}}}
-            for name, met in zip("xy", verdicts, strict=True)
-        ]
-        return {"group_id": "g", "trajectories": members}
-
-    (tmp_path / "out.jsonl").write_text(json.dumps(result(True, False)), encoding="utf-8")
-    code, out, _ = run("score", "bench.jsonl", "out.jsonl", "--json")
-    assert (code, {name: one["mean"] for name, one in json.loads(out).items()}) == (
-        0, {"overall": 0.5, "axis:accuracy": 0.5, "theme:sums": 0.5},
-    )  # fmt: skip
-    (tmp_path / "out.jsonl").write_text(json.dumps(result(True, None)), encoding="utf-8")
-    code, out, told = run("score", "bench.jsonl", "out.jsonl")
-    assert code == 1
-    assert "overall" in out
-    assert "1 response with a criterion that has no verdict" in told
-    (tmp_path / "out.jsonl").write_text(json.dumps({"group_id": "h"}), encoding="utf-8")
-    code, _, told = run("score", "bench.jsonl", "out.jsonl")
-    assert (code, "out.jsonl:1: group 'h' is not in GROUPS" in told) == (2, True)
-    (tmp_path / "out.jsonl").write_text(json.dumps({"group_id": "g", "trajectories": []}), encoding="utf-8")
-    code, _, told = run("score", "bench.jsonl", "out.jsonl")
-    assert (code, "holds no verdicts on criteria" in told) == (2, True)
+def test_a_rubric_file_grades_and_replays_and_the_embedded_judge_cannot_check_it(
+    folder: Path, calipers: Calipers
+) -> None:
+    (folder / "groups.jsonl").write_text(json.dumps(group_of(FOUR).to_dict()) + "\n", encoding="utf-8")
+    (folder / "r.toml").write_text(RUBRIC, encoding="utf-8")
+    rows = [{"text": json.dumps({f"{{{{{name}}}}}": {"met": met} for name, met in said.items()})} for said in SAID]
+    (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    asking = ("score", "groups.jsonl", "-o", "out.jsonl", "--protocol", "checklist", "--rubric", "r.toml")
+    done = calipers(*asking, "--grading", "mode=relative", "--judge", "scripted:said.jsonl")
+    assert done.code == 0, done.err
+    line = json.loads((folder / "out.jsonl").read_text(encoding="utf-8"))
+    assert {one["id"]: one["score"] for one in line["trajectories"]} == {
+        "right": 1.0, "close": 0.0, "far": 0.0, "silent": -0.5,
+    }  # fmt: skip
+    assert calipers("replay", "out.jsonl.ledger.db", "-o", "again.jsonl").code == 0
+    assert (folder / "again.jsonl").read_bytes() == (folder / "out.jsonl").read_bytes()
+    assert calipers(*asking, "--force").code == 1
+    line = json.loads((folder / "out.jsonl").read_text(encoding="utf-8"))
+    assert "cannot check criteria" in line["trajectories"][0]["reason"]

@@ -12,13 +12,18 @@ from click.testing import CliRunner
 from calipers.cli import app
 from calipers.errors import InputError
 
-RUBRIC = {"criteria": [{"id": "c", "text": "Kind?", "points": 1}]}
+RUBRIC = {"criteria": [{"id": "c", "text": "Kind?", "points": 1, "tags": ["axis:tone"]}]}
 VOTES = {"met": True, "votes": [True, False, True]}
 
 
 def groups(folder: Path) -> str:
     lines = [
-        {"group_id": name, "rubric": RUBRIC, "trajectories": [{"id": one, "messages": said(one)} for one in "ab"]}
+        {
+            "group_id": name,
+            "rubric": RUBRIC,
+            "example_tags": ["theme:q"],
+            "trajectories": [{"id": one, "messages": said(one)} for one in "ab"],
+        }
         for name in ("p1", "p2")
     ]
     return written(folder / "groups.jsonl", lines)
@@ -43,21 +48,23 @@ def scored(folder: Path, *lines: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     done = CliRunner().invoke(app, ["rubric", "score", *arguments], standalone_mode=False)
     if done.exception is not None:
         raise done.exception
-    return done.return_value, json.loads(done.stdout)["overall"]
+    return done.return_value, json.loads(done.stdout)
 
 
 def test_several_verdicts_count_by_their_share(tmp_path: Path):
-    code, overall = scored(tmp_path, result("p1", a=VOTES, b=VOTES), result("p2", a=VOTES, b=VOTES))
-    assert (code, overall["graded"], overall["ungraded"]) == (0, 4, 0)
-    assert overall["mean"] == pytest.approx(2 / 3)
+    code, found = scored(tmp_path, result("p1", a=VOTES, b=VOTES), result("p2", a=VOTES, b=VOTES))
+    assert (code, set(found)) == (0, {"overall", "axis:tone", "theme:q"})
+    for one in found.values():
+        assert (one["graded"], one["ungraded"], one["mean"]) == (4, 0, pytest.approx(2 / 3))
 
 
-@pytest.mark.parametrize(
-    "second", [[], [{"group_id": "p2", "trajectories": [{"id": "a", "status": "failed"}]}]], ids=["missing", "failed"]
-)
-def test_responses_that_the_result_does_not_have_are_ungraded(tmp_path: Path, second: list[dict[str, Any]]):
-    code, overall = scored(tmp_path, result("p1", a={"met": True}, b={"met": False}), *second)
-    assert (code, overall["graded"], overall["ungraded"], overall["mean"]) == (1, 2, 2, 0.5)
+def test_responses_without_a_verdict_are_ungraded_and_never_0(tmp_path: Path):
+    failed = {"group_id": "p2", "trajectories": [{"id": "a", "status": "failed"}]}
+    open_ = result("p2", a={"met": None}, b={"met": None})
+    for second in ([], [failed], [open_]):
+        code, found = scored(tmp_path, result("p1", a={"met": True}, b={"met": False}), *second)
+        overall = found["overall"]
+        assert (code, overall["graded"], overall["ungraded"], overall["mean"]) == (1, 2, 2, 0.5)
 
 
 def without_rubric(folder: Path) -> str:
@@ -80,24 +87,21 @@ def test_groups_without_a_rubric_have_the_one_that_was_given_to_score(tmp_path: 
     assert (overall["graded"], overall["ungraded"], overall["mean"]) == (2, 2, pytest.approx(2 / 3))
 
 
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        ([result("p1", a=VOTES), result("p1", a=VOTES)], r"r\.jsonl:2: group 'p1' is there a second time"),
-        (
-            [{"group_id": "p1", "trajectories": [{"id": "a", "criteria": {}}, {"id": "a", "criteria": {}}]}],
-            r"r\.jsonl:1: group 'p1': response 'a' is there twice",
-        ),
-        (
-            [{"group_id": "p1", "trajectories": [{"id": "a", "criteria": {"other": {"met": True}}}]}],
-            r"r\.jsonl:1: group 'p1': its rubric has no criterion 'other'; it was scored with another one",
-        ),
-        ([result("p1", nope=VOTES)], r"r\.jsonl:1: group 'p1': response 'nope' is not in GROUPS"),
-        ([result("p3", a=VOTES)], r"r\.jsonl:1: group 'p3' is not in GROUPS"),
-        ([{"group_id": "p1", "trajectories": 5}], r"r\.jsonl:1: has no list of trajectories"),
-        ([{"group_id": "p1", "trajectories": [{"id": "a"}]}], "holds no verdicts on criteria"),
-    ],
-)
-def test_a_result_of_other_groups_is_refused_with_its_line(tmp_path: Path, lines: list[dict[str, Any]], words: str):
-    with pytest.raises(InputError, match=words):
-        scored(tmp_path, *lines)
+def test_results_of_other_groups_are_refused_with_their_line(tmp_path: Path):
+    cases: list[tuple[list[Any], str]] = [
+        ([result("p1", a=VOTES), result("p1", a=VOTES)], "r.jsonl:2: group 'p1' is there a second time"),
+        ([members({"id": "a", "criteria": {}}, {"id": "a", "criteria": {}})], "response 'a' is there twice"),
+        ([members({"id": "a", "criteria": {"other": {"met": True}}})], "its rubric has no criterion 'other'"),
+        ([result("p1", nope=VOTES)], "r.jsonl:1: group 'p1': response 'nope' is not in GROUPS"),
+        ([result("p3", a=VOTES)], "r.jsonl:1: group 'p3' is not in GROUPS"),
+        ([{"group_id": "p1", "trajectories": 5}], "r.jsonl:1: has no list of trajectories"),
+        ([members({"id": "a"})], "holds no verdicts on criteria"),
+    ]
+    for lines, words in cases:
+        with pytest.raises(InputError) as refused:
+            scored(tmp_path, *lines)
+        assert words in str(refused.value)
+
+
+def members(*rows: dict[str, Any]) -> dict[str, Any]:
+    return {"group_id": "p1", "trajectories": list(rows)}

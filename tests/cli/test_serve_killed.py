@@ -19,8 +19,6 @@ import pytest
 pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
 pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
 
-from calipers.errors import LedgerError
-from calipers.ledger import open_ledger
 from calipers.server import AsyncClient, RolloutAnswer
 from http_judge import worth
 from served import PROMPT, until
@@ -125,23 +123,6 @@ def test_two_servers_of_one_file_are_one_too_many(faulty: FaultyServer, tmp_path
     assert second.returncode == 2
     assert "l.db: another server has this ledger" in second.stderr
     assert "postgresql://" in second.stderr
-
-
-@pytest.mark.heavy
-def test_a_database_that_is_away_or_of_a_newer_calipers_is_one_sentence(postgres_url: str, tmp_path: Path) -> None:
-    away = _run(["--ledger", f"postgresql://127.0.0.1:{free_port()}/x"], tmp_path)
-    assert (away.returncode, "Traceback" in away.stderr) == (2, False)
-    assert "the ledger cannot be opened" in away.stderr
-    assert "Check that the server runs" in away.stderr
-    with open_ledger(postgres_url) as ledger:
-        ledger.put("UPDATE ledger_format SET format = ?", (99,))
-        asyncio.run(ledger.commit())
-    newer = _run(["--ledger", postgres_url], tmp_path)
-    assert (newer.returncode, "Traceback" in newer.stderr) == (2, False)
-    assert "is a ledger of format 99" in newer.stderr
-    assert "secret" not in newer.stderr
-    with pytest.raises(LedgerError, match="format 99"):
-        open_ledger(postgres_url)
 
 
 def _run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:

@@ -30,6 +30,13 @@ def test_settings_come_from_flags_then_environment_then_file(folder: Path, calip
     calipers("score", "groups.jsonl", "-o", "b.jsonl", CALIPERS_ORDERS="3")
     calipers("score", "groups.jsonl", "-o", "c.jsonl", "--orders", "1", CALIPERS_ORDERS="3")
     assert [calls(folder / f"{name}.jsonl") for name in "abc"] == [2, 3, 1]
+    for flags, variables, words in (
+        (("--orders", "two"), {}, "'two' is not a valid whole number"),
+        ((), {"CALIPERS_ORDERS": "x"}, "the environment variable CALIPERS_ORDERS"),
+    ):
+        ended = calipers(*SCORE, *flags, **variables)
+        assert (ended.code, words in ended.err, "settings file)" in ended.err) == (2, True, False)
+    assert "did you mean CALIPERS_ORDERS?" in calipers(*SCORE, CALIPERS_ORDRES="2").err
 
 
 def test_an_error_names_the_settings_file_and_the_key(folder: Path, calipers: Calipers):
@@ -92,27 +99,8 @@ def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder:
     assert not (folder / "out.jsonl").exists()
 
 
-@pytest.mark.parametrize("how", ["config", "variable"])
-def test_a_file_that_the_user_named_sets_them(folder: Path, calipers: Calipers, how: str):
+def test_a_file_that_the_user_named_sets_them(folder: Path, calipers: Calipers):
     (folder / "mine.toml").write_text('judge = "vllm/m"\nbase-url = "http://127.0.0.1:9/v1"\nledger = "runs.db"\n')
-    named = ("--config", "mine.toml") if how == "config" else ()
-    ended = calipers(*named, *SCORE, **({} if named else {"CALIPERS_CONFIG": "mine.toml"}))
-    assert "Settings from mine.toml" in ended.err
-    assert (ended.code, "127.0.0.1:9" in ended.err) == (2, True)
-
-
-def test_an_error_about_a_value_names_the_variable_it_is_from(folder: Path, calipers: Calipers):
-    (folder / "calipers.toml").write_text("orders = 2\n")
-    ended = calipers(*SCORE, "--orders", "two")
-    assert (ended.code, "settings file" in ended.err) == (2, False)
-    ended = calipers(*SCORE, CALIPERS_ORDERS="x")
-    assert (ended.code, "the environment variable CALIPERS_ORDERS" in ended.err) == (2, True)
-    ended = calipers(*SCORE, CALIPERS_ORDRES="2")
-    assert "CALIPERS_ORDRES sets nothing; did you mean CALIPERS_ORDERS?" in ended.err
-
-
-def test_what_calibrate_recommends_can_be_pasted_as_it_is(folder: Path, calipers: Calipers):
-    text = 'judge = ["scripted:replies.jsonl"]\norders = 2\nresolve = 0.015\nmost = 2\n'
-    (folder / "calipers.toml").write_text(text)
-    assert calipers("score", "groups.jsonl", "-o", "a.jsonl").code == 0
-    assert calls(folder / "a.jsonl") == 2
+    for ended in (calipers("--config", "mine.toml", *SCORE), calipers(*SCORE, CALIPERS_CONFIG="mine.toml")):
+        assert "Settings from mine.toml" in ended.err
+        assert (ended.code, "127.0.0.1:9" in ended.err) == (2, True)

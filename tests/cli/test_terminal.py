@@ -1,7 +1,10 @@
-"""What a terminal is shown: foreign text never commands it."""
+"""What a terminal is shown: folded words, progress, levels of the log, and no command of foreign text."""
+
+from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from calipers.cli.messages import BadLines, reason_lines, wrap_words
+from calipers.cli.progress import ProgressLine, Report, pace_text
 from calipers.cli.terminal import Terminal, print_figures
+from calipers.errors import InputError
+from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult, Usage
 from calipers.types.encoding import printable
 from command_line import Calipers
 from groups import FOUR, group_of
+from servers.faulty_server import Answer, Asked, FaultyServer, error
 
 HOSTILE = "id\x1b[2J\x1b]0;owned\x07\x9b31m\r\u202egpj"
 COMMANDS = ("\x1b", "\x07", "\x9b", "\r", "\u202e")
@@ -77,20 +85,157 @@ def test_names_and_figures_stand_side_by_side_where_there_is_room_else_each_name
     ]  # fmt: skip
 
 
-def test_figures_with_their_differences_have_one_heading() -> None:
-    heads = ("truth", "less control", "can see", "length", "less control", "can see")
-    rows = [
-        ("content", "", "0.693", "", "", "9.31", "", ""),
-        ("arrival", "against [content]", "0.692", "-0.001 ± 0.012", "0.02", "4.59", "-4.72 ± 1.3", "1.7"),
+TEXTS = st.text(st.sampled_from("ab /-\n"), max_size=200)
+
+
+@given(TEXTS, st.integers(20, 60))
+def test_what_fits_stays_as_it_is_and_only_a_single_word_is_longer(text: str, width: int) -> None:
+    for line in wrap_words(text, width).split("\n"):
+        assert len(line) <= width or len(line.split()) == 1 or line in text.split("\n")
+    if all(len(line) <= width for line in text.split("\n")):
+        assert wrap_words(text, width) == text
+
+
+def test_the_first_ten_bad_lines_are_told_and_all_are_counted() -> None:
+    said: list[str] = []
+    bad = BadLines(said.append)
+    for line in range(1, 11):
+        bad(InputError("not JSON", source="f.jsonl", line=line))
+    assert (len(said), bad.told) == (10, "10 (reported above; not scored)")
+    for line in range(11, 1500):
+        bad(InputError("not JSON", source="f.jsonl", line=line))
+    assert said[9:] == ["Error: f.jsonl:10: not JSON", "Error: further lines are like these; they are only counted"]
+    assert (bad.count, bad.told) == (1499, "1,499 (the first 10 reported above; not scored)")
+
+
+def test_reasons_that_differ_only_in_figures_are_one_and_the_rest_is_counted():
+    reasons = {f"failed: the next try is {number}.5 s away, with 0.1 s left": 2 for number in range(10)}
+    reasons |= {
+        "HTTP 400: no 1": 4,
+        "HTTP 400: no 2": 4,
+        "failed: HTTP 503": 7,
+        "abstained: no verdict": 3,
+        "a": 2,
+        "b": 1,
+    }
+    assert reason_lines(reasons, 3) == [
+        "20 × failed: the next try is … s away, with 0.1 s left",
+        "8 × HTTP 400: no …",
+        "7 × failed: HTTP 503",
+        "+6 more for 3 other reasons",
     ]
-    assert len(figures(120, "Order", ("arm", ""), heads, rows, together=3)) == 4
-    assert figures(80, "Order", ("arm", ""), heads, rows, together=3) == [
-        "Order",
-        "                   less control  can see",
-        "content",
-        "  truth   0.693",
-        "  length   9.31",
-        "arrival: against [content]",
-        "  truth   0.692  -0.001 ± 0.012     0.02",
-        "  length   4.59     -4.72 ± 1.3      1.7",
-    ]
+    assert reason_lines({"a 1": 1}, 3) == ["1 × a 1"]
+    assert reason_lines({}, 3) == []
+
+
+GROUP = TrajectoryGroup("g", ())
+ONE = GroupResult("g", "scored", (TrajectoryResult("a", "scored", 1.0, 1.0),), judge_calls=1)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def told(*seconds: float, total: int | None = 10) -> str:
+    """What is printed where a group ends after each of these seconds."""
+    clock, out = Clock(), io.StringIO()
+    report = Report(Console(file=out, width=200), total=total, clock=clock)
+    for wait in seconds:
+        clock.now += wait
+        report.add(ONE)
+    report.summary()
+    return out.getvalue()
+
+
+def test_groups_that_finish_are_counted_though_one_before_them_has_not() -> None:
+    clock, out = Clock(), io.StringIO()
+    report = Report(Console(file=out, width=200), total=80, clock=clock)
+    for _ in range(36):
+        clock.now += 1.0
+        report.seen(GROUP, ONE)
+    clock.now += 1.0
+    report.add(ONE)
+    assert "30 of 80 groups, 0 tokens, 1.0/s, 50.0 s left" in out.getvalue()
+    report.summary()
+    assert "groups         1: 1 scored" in out.getvalue()
+
+
+def test_what_is_spent_and_what_has_no_score_are_part_of_the_line() -> None:
+    clock, out = Clock(), io.StringIO()
+    budget = {"usd": 5.0, "tokens": 2e6}
+    report = Report(Console(file=out, width=200), total=None, budget=budget, clock=clock)
+    lost = TrajectoryResult("a", "failed", None, None, reason="timeout"), TrajectoryResult("b", "abstained", None, None)
+    clock.now += 11.0
+    report.seen(GROUP, GroupResult("g", "failed", lost, judge_calls=1, attempts=1, usage=Usage(900, 100, 0, 0.125)))
+    assert (
+        out.getvalue()
+        == "1 groups, unscored: 1 abstained + 1 failed, 1,000 of 2,000,000 tokens, $0.12 of $5.00, 5.5/min\n"
+    )
+
+
+def test_a_slow_pace_is_told_by_the_minute() -> None:
+    assert [pace_text(rate) for rate in (1234.0, 4.71, 0.5, 1 / 22, 1 / 400)] == [
+        "1,234.0/s", "4.7/s", "0.5/s", "2.7/min", "0.15/min",
+    ]  # fmt: skip
+    said = told(25.0, 60.0, 60.0)  # groups take longer than is looked back on
+    assert "1 of 10 groups, 0 tokens, 2.4/min, 3 min 45 s left" in said
+    assert "7 min 00 s left" in said
+    assert "time           1 min 00 s, 2 groups/min\n" in told(25.0, 35.0)
+    assert "time           1.0 s, 2.0 groups/s\n" in told(0.5, 0.5)
+
+
+def test_in_a_narrow_terminal_the_rate_goes_before_the_line_does_not_fit() -> None:
+    """A judge's name of 20 characters leaves room for the groups, the tokens and the time left."""
+    out, clock = io.StringIO(), Clock()
+    console = Console(file=out, width=80, force_terminal=True)
+    said = "a-name-of-twenty-cha: 1,200 of 3,000 groups, 123,456 tokens"
+    with ProgressLine(console, total=3_000, clock=clock) as line:
+        line.move(0, said)
+        clock.now += 100.0
+        line.move(1_200, said)
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
+    (last,) = {part.strip() for part in re.split(r"[\r\n]", shown) if "1,200 of" in part and " left" in part}
+    assert last.endswith(f"{said}, 2 min 30 s left")
+    assert len(last) <= 80
+
+
+ROOT = Path(__file__).resolve().parents[2]
+GROUPS = ROOT / "examples" / "groups.jsonl"
+
+
+class BusyOnce:
+    """Refuses the first question, and answers all others."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, asked: Asked) -> Answer:
+        self.asked += 1
+        if self.asked == 1:
+            return error(503, "busy", headers={"Retry-After": "0"})
+        return Answer(body={"model": "m", "choices": [{"finish_reason": "stop", "message": {"content": "[]"}}]})
+
+
+@pytest.mark.parametrize("command", ["score", "calibrate"])
+def test_retries_are_printed_at_the_level_debug_alone(
+    command: str, tmp_path: Path, calipers: Calipers, faulty: FaultyServer
+):
+    asked: list[object] = [command, GROUPS, "--judge", f"vllm/m@{faulty.url}", "--orders", 1]
+    asked += ["-o", "out.jsonl", "--force"] if command == "score" else []
+    retry = re.compile(r"^\d\d:\d\d:\d\d debug calipers\.calls: .*a call failed", re.MULTILINE)
+    faulty.script(BusyOnce())
+    assert not retry.search(calipers("--log-level", "info", *asked).err)
+    for ledger in tmp_path.glob("*.db"):
+        ledger.unlink()
+    faulty.script(BusyOnce())
+    said = calipers(*asked, CALIPERS_LOG_LEVEL="debug").err
+    assert len(retry.findall(said)) == 1, said
+
+
+def test_an_unknown_level_is_refused_with_those_that_there_are(calipers: Calipers):
+    done = calipers("--log-level", "loud", "score", GROUPS)
+    assert done.code == 2
+    assert "'loud' is not one of 'debug', 'info', 'warning', 'error'" in done.err

@@ -3,6 +3,7 @@ in words.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from calipers.calibration.records import as_records
 from calipers.config.settings import Settings
 from calipers.errors import CalipersError, InputError
 from calipers.inputs import read_groups, read_rubric
-from calipers.inputs.groups import as_group
 from calipers.inputs.plain import MAX_DEPTH
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
@@ -71,34 +71,28 @@ async def test_a_row_of_anything_is_scored_and_replayed_or_refused(tmp_path: Pat
         assert json.dumps(one) == json.dumps(other)
 
 
-@pytest.mark.parametrize("deep", [MAX_DEPTH - 5, MAX_DEPTH + 5, 600, 20_000])
-@pytest.mark.parametrize("where", ["metadata", "extra", "group", "tools", "content"])
-async def test_objects_of_a_caller_nest_so_deep_and_no_deeper(tmp_path: Path, where: str, deep: int) -> None:
-    value: Any = 1
-    for _ in range(deep):
-        value = {"a": [value]} if deep < 60 else {"a": value}
-    said: Any = "x" if where != "content" else [{"type": "thing", "thing": value}]
-    members = tuple(
-        Trajectory(
-            name,
-            ({"role": "assistant", "content": said if name == "a" else "y"},),
-            metadata={"m": value} if where == "metadata" else {},
-            extra={"m": value} if where == "extra" else {},
-        )
-        for name in "ab"
-    )
-    tools = ({"type": "function", "function": {"name": "f", "parameters": value}},) if where == "tools" else None
-    group = TrajectoryGroup("g", members, tools=tools, extra={"m": value} if where == "group" else {})
-    judge = Judge("embedded", ledger=tmp_path / "runs.db")
-    try:
-        result = await judge.score_group(group)
-        assert result.status == "scored"
-        assert deep < MAX_DEPTH
-    except InputError as error:
-        assert "nested" in str(error)  # noqa: PT017 - either is right
-        assert deep > MAX_DEPTH
-    finally:
-        judge.close()
+async def test_objects_of_a_caller_nest_so_deep_and_no_deeper() -> None:
+    for deep in (MAX_DEPTH - 5, MAX_DEPTH + 5, 20_000):
+        value: Any = 1
+        for _ in range(deep):
+            value = {"a": value}
+        function = {"type": "function", "function": {"name": "f", "parameters": value}}
+        say = [({"role": "assistant", "content": text},) for text in "xy"]
+        one, other = (Trajectory(text, said) for text, said in zip("ab", say, strict=True))
+        thing = ({"role": "assistant", "content": [{"type": "thing", "thing": value}]},)
+        groups = [
+            TrajectoryGroup("g", (replace(one, metadata={"m": value}), other)),
+            TrajectoryGroup("g", (replace(one, extra={"m": value}), other)),
+            TrajectoryGroup("g", (replace(one, messages=thing), other)),
+            TrajectoryGroup("g", (one, other), tools=(function,)),
+            TrajectoryGroup("g", (one, other), extra={"m": value}),
+        ]
+        for group in groups:
+            if deep < MAX_DEPTH:
+                assert (await Judge("embedded").score_group(group)).status == "scored"
+                continue
+            with pytest.raises(InputError, match="nested"):
+                await Judge("embedded").score_group(group)
 
 
 JUDGMENT = {
@@ -115,12 +109,12 @@ JUDGMENT = {
 }
 
 
-@pytest.mark.parametrize("sample", [JUDGMENT, {**JUDGMENT, "mode": "pairwise", "parsed": {"winner": "a", "margin": 1}}])
-def test_a_judgment_of_anything_is_read_or_refused(tmp_path: Path, sample: dict[str, Any]) -> None:
-    (tmp_path / "said.jsonl").write_bytes(b"".join(as_json(row) + b"\n" for row in mutants(sample)))
-    refused: list[InputError] = []
-    assert list(as_records(tmp_path / "said.jsonl", on_error=refused.append))
-    assert all(str(error) for error in refused)
+def test_a_judgment_of_anything_is_read_or_refused(tmp_path: Path) -> None:
+    for sample in (JUDGMENT, {**JUDGMENT, "mode": "pairwise", "parsed": {"winner": "a", "margin": 1}}):
+        (tmp_path / "said.jsonl").write_bytes(b"".join(as_json(row) + b"\n" for row in mutants(sample)))
+        refused: list[InputError] = []
+        assert list(as_records(tmp_path / "said.jsonl", on_error=refused.append))
+        assert all(str(error) for error in refused)
 
 
 def test_a_rubric_of_anything_is_read_or_refused(tmp_path: Path) -> None:
@@ -131,12 +125,4 @@ def test_a_rubric_of_anything_is_read_or_refused(tmp_path: Path) -> None:
         try:
             read_rubric(tmp_path / "rubric.json")
         except CalipersError as error:
-            assert str(error)  # noqa: PT017 - either is right
-
-
-def test_plain_data_of_a_caller_is_read_or_refused() -> None:
-    for row in mutants(ROW):
-        try:
-            as_group(row)
-        except InputError as error:
             assert str(error)  # noqa: PT017 - either is right

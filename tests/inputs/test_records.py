@@ -57,10 +57,6 @@ def test_written_lines_are_read_back_with_their_numbers(objects: list[dict[str, 
     assert rows(data) == rows(gzip.compress(data)) == list(enumerate(objects, start=1))
 
 
-def test_blank_lines_carriage_returns_and_a_byte_order_mark_are_no_trouble() -> None:
-    assert rows(b'\xef\xbb\xbf{"a":1}\r\n\r\n  \n{"b":2}') == [(1, {"a": 1}), (4, {"b": 2})]
-
-
 LINES: list[tuple[bytes, str]] = [
     (b'{"a": }', "column 7, near '{\"a\": }'"),
     (b'{"a": [1,', "not complete JSON"),
@@ -76,20 +72,13 @@ LINES: list[tuple[bytes, str]] = [
 ]
 
 
-def test_what_is_wrong_with_a_line_is_said() -> None:
+def test_lines_are_read_as_they_are_meant_and_what_is_wrong_with_one_is_said() -> None:
+    assert rows(b'\xef\xbb\xbf{"a":1}\r\n\r\n  \n{"b":2}') == [(1, {"a": 1}), (4, {"b": 2})]
+    assert parse_json_line(rb'{"a\ud800": ["\uDBFFx", "\ud83d\ude00"]}') == {"a\ufffd": ["\ufffdx", "\U0001f600"]}
+    first, second = rows(b'{"a":"' + b"x" * 3 * 2**20 + b'"}\n{"b":2}\n', max_line=2**20)
+    assert ("longer than 1 MB" in first[1], second) == (True, (2, {"b": 2}))
     assert not [(given, said) for given, word in LINES if word not in str(said := parse_json_line(given))]
     assert not [(given, said) for given, word in LINES if word not in str(said := rows(given)[0][1])]
-
-
-def test_lone_surrogates_become_replacement_characters() -> None:
-    assert parse_json_line(rb'{"a\ud800": ["\uDBFFx", "\ud83d\ude00"]}') == {"a\ufffd": ["\ufffdx", "\U0001f600"]}
-
-
-def test_a_line_over_the_limit_is_refused_and_the_next_one_read() -> None:
-    assert rows(b'{"a":1}\n{"b":2}', max_line=7) == [(1, {"a": 1}), (2, {"b": 2})]
-    first, second = rows(b'{"a":"' + b"x" * 3 * 2**20 + b'"}\n{"b":2}\n', max_line=2**20)
-    assert "longer than 1 MB" in first[1]
-    assert second == (2, {"b": 2})
 
 
 def test_a_cut_off_or_damaged_archive_gives_what_came_before(tmp_path: Path) -> None:
@@ -283,7 +272,9 @@ def test_bad_rows_are_reported_by_number_and_the_rest_is_read(tmp_path: Path) ->
     assert not [(name, problem) for name, problem in zip(named, problems, strict=True) if name not in problem]
 
 
-def test_other_columns_no_rows_and_what_is_not_parquet_are_refused(tmp_path: Path) -> None:
+def test_other_columns_no_rows_and_what_is_not_parquet_are_refused_and_a_missing_package_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(InputError, match="has no list of trajectories but the keys prompt, ability"):
         list(read_groups(parquet(tmp_path, [{"prompt": "x", "ability": "y"}])))
     pa = pytest.importorskip("pyarrow")
@@ -292,9 +283,6 @@ def test_other_columns_no_rows_and_what_is_not_parquet_are_refused(tmp_path: Pat
     (tmp_path / "x.parquet").write_bytes(b'{"a": 1}')
     with pytest.raises(InputError, match="is not a readable Parquet file"):
         list(read_groups(tmp_path / "x.parquet"))
-
-
-def test_without_pyarrow_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = parquet(tmp_path, GROUPS)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(CalipersError, match=r"calipers\[parquet\]"):

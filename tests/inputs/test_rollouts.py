@@ -23,7 +23,6 @@ from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, as_trajectory, read_groups
 from calipers.inputs.grouping import grouped, rollouts_of
 from calipers.inputs.rollouts import FORMATS, format_of
-from inputs import full_rows
 from inputs.written import read, said_in, written
 
 STRUCTURE = frozenset({
@@ -50,11 +49,9 @@ NOT_READ: dict[str, tuple[str, ...]] = {
     "TAU2": ("info.environment_info.policy", "raw_data", "content.UklG"),
 }
 """Parts of the paths of texts that are not read."""
-ROWS = {
-    name: value
-    for name, value in vars(full_rows).items()
-    if name.isupper() and isinstance(value, dict) and name != "CALL"
-}
+FULL = Path(__file__).parents[1] / "fixtures" / "full_rows.jsonl"
+ROWS: dict[str, Any] = {key: row for line in FULL.read_text().splitlines() for key, row in json.loads(line).items()}
+"""Rows of other libraries with every content field of their schemas, as the libraries write them."""
 ODD: list[Any] = [
     None, 5, True, "x", "", [], {}, [1], {"a": 1}, ["x"], [None], [[]], [{}], 1.5, float("nan"), 10**400, -1, "\ud800",
     {"type": 5}, {"role": 5}, {"role": "user"}, [{"type": "text"}], {"url": 5}, "data:image/png;base64,",
@@ -182,17 +179,6 @@ def test_a_table_of_columns_is_as_many_rollouts(tmp_path: Path):
     assert "'prompt' has 3 entries and 'completion' 1" in problems[0]
 
 
-def test_dumps_of_verl_without_a_uid_are_grouped_by_step_and_prompt(tmp_path: Path):
-    rows = [{"input": "q", "output": f"a{at}", "score": 0.0, "step": at // 2} for at in range(4)]
-    assert [len(group.trajectories) for group in read_groups(written(tmp_path / "1.jsonl", *rows))] == [2, 2]
-
-
-def test_groups_of_art_with_equal_prompts_stay_apart(tmp_path: Path):
-    rows = [{"messages_and_choices": [ASKED, {"message": ANSWERED}], "group_index": at // 2} for at in range(4)]
-    groups, _ = read(written(tmp_path / "log.jsonl", *rows))
-    assert [(group.group_id, len(group.trajectories)) for group in groups] == [("group-0", 2), ("group-1", 2)]
-
-
 def test_exchanges_that_continue_a_conversation_are_one_history():
     more = [ASKED, ANSWERED | {"reasoning": "dropped by the client"}, {"role": "user", "content": "q2"}]
     said = {"role": "assistant", "content": [{"type": "text", "text": "a2"}]}
@@ -230,18 +216,11 @@ def test_json_text_is_messages_only_if_the_prompt_is_too(tmp_path: Path):
     assert said_in([group]) == [[["q", "a"]]]
 
 
-def test_a_number_as_gold_is_gold_and_a_text_is_metadata(tmp_path: Path):
-    asked = {"prompt": "q", "completion": "a"}
-    (group,) = read_groups(written(tmp_path / "a.jsonl", asked | {"gold": 0.5}, asked | {"gold": "42"}))
-    assert [one.gold for one in group.trajectories] == [0.5, None]
-    assert group.trajectories[1].metadata == {"gold": "42"}
-
-
 def test_a_trace_is_its_last_branch_with_the_weighted_reward():
-    one = as_group(full_rows.VERIFIERS_TRACES).trajectories[0]
+    one = as_group(ROWS["VERIFIERS_TRACES"]).trajectories[0]
     assert (one.reward, one.metadata["branches"]) == (1.0, 2)
-    damaged = full_rows.VERIFIERS_TRACES["traces"][0] | {"rewards": {"right": {"score": None}}}
-    assert as_group(full_rows.VERIFIERS_TRACES | {"traces": [damaged]}).trajectories[0].reward is None
+    damaged = ROWS["VERIFIERS_TRACES"]["traces"][0] | {"rewards": {"right": {"score": None}}}
+    assert as_group(ROWS["VERIFIERS_TRACES"] | {"traces": [damaged]}).trajectories[0].reward is None
 
 
 PROBLEMS: list[tuple[dict[str, Any], str]] = [
@@ -273,11 +252,6 @@ def test_a_bad_row_is_named_and_the_others_are_read(tmp_path: Path):
     assert not wrong
 
 
-def test_a_file_of_another_agent_says_what_to_write(tmp_path: Path):
-    _, problems = read(written(tmp_path / "agent.traj", {"trajectory": [], "history": [], "info": {}}))
-    assert 'a row may also be one rollout: {"group_id"' in problems[0]
-
-
 # --- which rollouts are of one prompt ---
 
 
@@ -289,10 +263,28 @@ def ids_of(groups: list[Any]) -> list[tuple[str, int]]:
     return [(group.group_id, len(group.trajectories)) for group in groups]
 
 
-def test_equal_prompts_are_a_group_with_the_prompt_as_its_context(tmp_path: Path):
-    groups, problems = read(written(tmp_path / "t.jsonl", row("p", "a"), row("q", "b"), row("p", "c")))
-    assert (said_in(groups), problems) == ([[["p", "a"], ["p", "c"]], [["q", "b"]]], [])
-    assert groups[0].context == ({"role": "user", "content": "p"},)
+def test_rollouts_of_one_prompt_are_a_group(tmp_path: Path):
+    shots = [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}]
+    few = [{"prompt": [*shots, {"role": "user", "content": asked}], "completion": asked} for asked in ("2", "3", "2")]
+    timed = [{"messages": [{"role": "user", "content": "q", "id": at, "timestamp": at}, ANSWERED]} for at in (1, 2)]
+    nested = b'{"prompt": "p", "completion": "a", "info": ' + b"[" * 5000 + b"]" * 5000 + b"}\n"
+    art = [{"messages_and_choices": [ASKED, {"message": ANSWERED}], "group_index": at // 2} for at in range(4)]
+    verl = [{"input": "q", "output": f"a{at}", "score": 0.0, "step": at // 2} for at in range(4)]
+    cases: list[tuple[list[Any], list[int], int]] = [
+        ([row("p", "a"), row("q", "b"), row("p", "c")], [2, 1], 0),
+        (few, [2, 1], 0),  # a few-shot prompt is what the row calls its prompt
+        (timed, [2], 0),  # ids and times of messages make no other prompt
+        ([{"title": "run 7"}, b"{broken\n", nested, row("p", "b")], [1], 3),
+        (art, [2, 2], 0),  # groups of ART with equal prompts stay apart
+        (verl, [2, 2], 0),  # without a uid, by step and prompt
+    ]
+    for rows, sizes, bad in cases:
+        groups, problems = read(written(tmp_path / "t.jsonl", *rows))
+        assert ([len(group.trajectories) for group in groups], len(problems)) == (sizes, bad)
+    gold = [row("p", "a", gold=0.5), row("p", "b", gold="42")]
+    (group,), _ = read(written(tmp_path / "t.jsonl", *gold))
+    assert group.context == ({"role": "user", "content": "p"},)
+    assert [(one.gold, one.metadata.get("gold")) for one in group.trajectories] == [(0.5, None), (None, "42")]
 
 
 def test_a_group_id_names_the_group_and_different_prompts_in_it_are_reported(
@@ -317,16 +309,6 @@ def test_equal_names_of_two_data_sets_are_two_tasks(tmp_path: Path, caplog: pyte
     assert ids_of(groups) == [("airline/0", 1), ("retail/0", 1)]
 
 
-def test_few_shot_prompts_are_told_apart_by_what_the_row_calls_the_prompt(tmp_path: Path):
-    shots = [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}]
-    rows = [
-        {"prompt": [*shots, {"role": "user", "content": asked}], "completion": said}
-        for asked, said in (("2+2", "4"), ("3+3", "6"), ("2+2", "5"))
-    ]
-    groups, _ = read(written(tmp_path / "t.jsonl", *rows))
-    assert [(len(group.context), len(group.trajectories)) for group in groups] == [(3, 2), (3, 1)]
-
-
 def test_rollouts_without_a_users_prompt_or_an_answer_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     rows = [{"messages": [{"role": "system", "content": "s"}, ANSWERED]}] * 2
     groups, _ = read(written(tmp_path / "t.jsonl", *rows))
@@ -334,12 +316,6 @@ def test_rollouts_without_a_users_prompt_or_an_answer_are_reported(tmp_path: Pat
     assert "t.jsonl:1: has no prompt of a user's" in caplog.text
     list(read_groups([{"messages": [{"role": "user", "content": "q"}]}]))
     assert "has no message of an assistant" in caplog.text
-
-
-def test_ids_and_times_of_messages_make_no_other_prompt(tmp_path: Path):
-    rows = [{"messages": [{"role": "user", "content": "q", "id": at, "timestamp": at}, ANSWERED]} for at in (1, 2)]
-    groups, _ = read(written(tmp_path / "t.jsonl", *rows))
-    assert [len(group.trajectories) for group in groups] == [2]
 
 
 def test_a_key_of_the_rows_may_say_what_a_group_is():
@@ -362,11 +338,6 @@ def test_rows_on_stdin_and_in_memory_are_grouped_too(monkeypatch: pytest.MonkeyP
         next(read_groups(rows, reader="parquet"))
 
 
-def test_titles_and_damaged_lines_may_precede_the_rollouts(tmp_path: Path):
-    groups, problems = read(written(tmp_path / "t.jsonl", {"title": "run 7"}, b"{broken\n", row("p", "a")))
-    assert ([len(group.trajectories) for group in groups], len(problems)) == ([1], 2)
-
-
 def test_a_groups_file_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     group = {"group_id": "g", "trajectories": [{"messages": [ANSWERED]}]}
     with caplog.at_level(logging.WARNING):
@@ -374,12 +345,6 @@ def test_a_groups_file_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFix
         _, problems = read(written(tmp_path / "u.jsonl", group, row("p", "a")))
     assert not caplog.records
     assert "is one rollout among groups" in problems[0]
-
-
-def test_a_row_that_is_nested_deeply_costs_itself_alone(tmp_path: Path):
-    nested = b'{"prompt": "p", "completion": "a", "info": ' + b"[" * 5000 + b"]" * 5000 + b"}\n"
-    groups, problems = read(written(tmp_path / "rows.jsonl", nested, row("p", "b")))
-    assert ([len(group.trajectories) for group in groups], len(problems)) == ([1], 1)
 
 
 # --- objects of ART ---
@@ -403,24 +368,16 @@ def rollout(**fields: Any) -> SimpleNamespace:
     return SimpleNamespace(**held | fields)
 
 
-def test_messages_choices_tools_reward_and_metadata_are_read() -> None:
-    read = as_trajectory(rollout(tools=[TOOL], reward=1.5, metadata={"k": 1}), default_id="3")
-    assert (read.id, read.messages, read.tools) == ("3", (ASKED, REASONED), (TOOL,))
-    assert (read.reward, read.metadata) == (1.5, {"k": 1})
-
-
-def test_a_group_counts_its_trajectories_and_not_its_exceptions() -> None:
-    group = as_group(SimpleNamespace(trajectories=[rollout(), rollout()], exceptions=["lost"], metadata={"s": 2}))
-    assert [member.id for member in group.trajectories] == ["1", "2"]
-    assert group.extra == {"metadata": {"s": 2}}
-
-
 def test_further_histories_follow_after_a_line_that_says_so() -> None:
     further = SimpleNamespace(messages_and_choices=[ASKED], tools=[TOOL])
     read = as_trajectory(rollout(additional_histories=[further]), default_id="1")
     note = {"role": "system", "content": "History 2 of 2 of this rollout:"}
     assert read.messages == (ASKED, REASONED, note, ASKED)
     assert read.tools == (TOOL,)
+    lost = SimpleNamespace(trajectories=[rollout(reward=1.5), rollout()], exceptions=["lost"], metadata={"s": 2})
+    group = as_group(lost)
+    assert [(member.id, member.reward) for member in group.trajectories] == [("1", 1.5), ("2", 0.0)]
+    assert group.extra == {"metadata": {"s": 2}}
 
 
 class Recorded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -62,29 +63,24 @@ def test_the_three_forms_say_the_same(tmp_path: Path):
     assert calipers.read_rubric(tmp_path / "r.yaml") == rubric
 
 
-@pytest.mark.parametrize(("name", "content", "complaint"), [
-    ("r.toml", b"criteria = [", "r.toml: is not TOML"),
-    ("r.json", b"{", "r.json: is not JSON"),
-    ("r.json", b"[" * 100_000, "r.json: is not JSON"),
-    ("r.json", b"\xff\xfe", "r.json: is not UTF-8"),
-    ("r.json", b'{"criteria": [{"text": "x", "points": "no"}]}', "r.json: criterion 1: points must be a finite number"),
-    ("r.toml", b'[[criteria]]\ntext = "x"\npoints = -1', "r.toml: no criterion has positive points"),
-    ("r.yaml", b"criteria: [", "r.yaml: is not YAML"),
-    ("none.toml", None, "no such file"),
-    ("r.txt", b"", r"\.toml, \.json"),
-])  # fmt: skip
-def test_what_is_wrong_with_a_file_names_it(tmp_path: Path, name: str, content: Any, complaint: str):
-    if name.endswith("yaml"):
-        pytest.importorskip("yaml", reason="PyYAML is not installed")
-    if content is not None:
+def test_what_is_wrong_with_a_file_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("yaml", reason="PyYAML is not installed")
+    cases: list[tuple[str, bytes, str]] = [
+        ("r.toml", b"criteria = [", "r.toml: is not TOML"),
+        ("r.json", b"[" * 100_000, "r.json: is not JSON"),
+        ("r.json", b"\xff\xfe", "r.json: is not UTF-8"),
+        ("r.json", b'{"criteria": [{"text": "x", "points": "no"}]}', "r.json: criterion 1: points must be a finite"),
+        ("r.toml", b'[[criteria]]\ntext = "x"\npoints = -1', "r.toml: no criterion has positive points"),
+        ("r.yaml", b"criteria: [", "r.yaml: is not YAML"),
+        ("r.txt", b"", r"\.toml, \.json"),
+    ]
+    for name, content, complaint in cases:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(ConfigError if name == "r.txt" else InputError, match=complaint):
-        calipers.read_rubric(tmp_path / name)
-
-
-def test_yaml_without_its_package_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        with pytest.raises(ConfigError if name == "r.txt" else InputError, match=complaint):
+            calipers.read_rubric(tmp_path / name)
+    with pytest.raises(InputError, match="no such file"):
+        calipers.read_rubric(tmp_path / "none.toml")
     monkeypatch.setitem(sys.modules, "yaml", None)
-    (tmp_path / "r.yaml").write_text("criteria: []", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"calipers\[yaml\]"):
         calipers.read_rubric(tmp_path / "r.yaml")
 
@@ -147,16 +143,15 @@ ROWS: dict[str, tuple[dict[str, Any], list[tuple[str, float, tuple[str, ...]]], 
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_a_row_is_read_by_its_data_sets_own_fields_alone_and_beside_responses(name: str) -> None:
-    row, expected, key = ROWS[name]
-    found = as_rubric_row(row)
-    assert [(one.text, one.points, one.tags) for one in found.rubric.criteria] == expected
-    assert (found.id, found.prompt) == (key, tuple(PROMPT))
-    if name != "AdvancedIF":
-        group = as_group(row | {"responses": ["The night ferry.", "None."]})
-        assert [one.text for one in group.rubric.criteria] == [text for text, *_ in expected]  # type: ignore[union-attr]  # what is tested
-        assert not [note for note in unused_standards(group, checklist=True) if "rubric_list" not in note]
+def test_a_row_is_read_by_its_data_sets_own_fields_alone_and_beside_responses() -> None:
+    for name, (row, expected, key) in ROWS.items():
+        found = as_rubric_row(row)
+        assert [(one.text, one.points, one.tags) for one in found.rubric.criteria] == expected, name
+        assert (found.id, found.prompt) == (key, tuple(PROMPT))
+        if name != "AdvancedIF":
+            group = as_group(row | {"responses": ["The night ferry.", "None."]})
+            assert [one.text for one in group.rubric.criteria] == [text for text, *_ in expected]  # type: ignore[union-attr]  # what is tested
+            assert not [note for note in unused_standards(group, checklist=True) if "rubric_list" not in note]
 
 
 def test_pitfalls_may_be_read_as_the_paper_does():
@@ -239,12 +234,10 @@ def test_a_bad_row_is_named_and_the_others_are_kept(tmp_path: Path):
         list(calipers.read_rubrics(path))
 
 
-@pytest.mark.parametrize("place", [
-    "rubrics", "rubric", "extra_info.reward_model.rubrics", "rubric_items", "rubric.criteria",
-])  # fmt: skip
-def test_points_that_are_no_number_are_an_error_and_never_one_point(place: str) -> None:
-    text = {"rubric_items": "criterion_text"}.get(place, "criterion")
-    for value in (float("nan"), -float("inf")):
+def test_points_that_are_no_number_are_an_error_and_never_one_point() -> None:
+    places = ("rubrics", "rubric", "extra_info.reward_model.rubrics", "rubric_items", "rubric.criteria")
+    for place, value in product(places, (float("nan"), -float("inf"))):
+        text = {"rubric_items": "criterion_text"}.get(place, "criterion")
         criteria: Any = [{text: "x", "points": 3}, {text: "y", "points": value}]
         for key in reversed(place.split(".")):
             criteria = {key: criteria}

@@ -1,33 +1,32 @@
-"""Agreement of annotators and their position bias: published values, and what ties and missing ranks mean."""
+"""Agreement of annotators and the gold of their labels: published values, ties, missing ranks, and changed texts."""
 
+from __future__ import annotations
+
+import json
 import random
 from itertools import permutations
+from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.labelling.agreement import agreement, coincidences, combined, krippendorff_alpha, place_correlation
-from labelled import label_of
+from calipers.inputs import read_groups
+from calipers.labelling.agreement import agreement, coincidences, combined, gold_lines, krippendorff_alpha
+from groups import group_of
+from labelled import ANSWERS, fail, groups_file, label_of, opened
 
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): four observers, twelve units, values 1 to 5.
-OBSERVED = (
-    "1 2 3 3 2 1 4 1 2 . . .",
-    "1 2 3 3 2 2 4 1 2 5 . 3",
-    ". 3 3 3 2 3 4 2 2 5 1 .",
-    "1 2 3 3 2 4 4 1 2 5 1 .",
-)
+OBSERVED = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .")
 
 
 def test_alpha_is_the_published_one():
     units = [[int(one) - 1 for one in column if one != "."] for column in zip(*map(str.split, OBSERVED), strict=True)]
     assert krippendorff_alpha(coincidences(units, 5)) == pytest.approx(0.815, abs=5e-4)
-
-
-def test_alpha_needs_values_that_differ():
-    assert krippendorff_alpha(coincidences([[1, 1], [1, 1]], 3)) is None
-    assert krippendorff_alpha(coincidences([[1], [2]], 3)) is None
+    assert krippendorff_alpha(coincidences([[1, 1], [1, 1]], 3)) is None  # no disagreement could be expected
+    alone = agreement([label_of("g", "ann", ranks("ab"))])
+    assert (alone.alpha.value, alone.alpha.interval, alone.annotators[0].alpha.value) == (None, None, None)
 
 
 def ranks(order: str) -> dict[str, int | None]:
@@ -42,6 +41,9 @@ def test_equal_rankings_agree_perfectly_and_reversed_ones_not_at_all():
     found = agreement(against).alpha
     assert found.value is not None
     assert found.value < -0.9
+    unsure = [label_of(group, "ben", {"a": 1, "b": 2, "c": None, "d": None}) for group in groups]
+    told = agreement([*(one for one in same if one.annotator == "ann"), *unsure])
+    assert (told.alpha.value, [one.cant_tell for one in told.annotators]) == (1, [0, 12])  # is no disagreement
 
 
 def test_rankings_by_chance_have_an_alpha_of_about_zero_also_in_groups_of_different_sizes():
@@ -58,63 +60,17 @@ def test_rankings_by_chance_have_an_alpha_of_about_zero_also_in_groups_of_differ
     assert found.interval[0] < 0 < found.interval[1]
 
 
-def test_one_annotator_has_no_agreement_and_no_invented_interval():
-    found = agreement([label_of("g", "ann", ranks("ab"))])
-    assert (found.alpha.value, found.alpha.interval, found.alpha.groups) == (None, None, 0)
-    assert found.annotators[0].alpha.value is None
-
-
-def test_what_an_annotator_cannot_tell_is_no_disagreement():
-    sure = [label_of(f"g{n}", "ann", ranks("abcd")) for n in range(5)]
-    unsure = [label_of(f"g{n}", "ben", {"a": 1, "b": 2, "c": None, "d": None}) for n in range(5)]
-    found = agreement([*sure, *unsure])
-    assert found.alpha.value == 1
-    assert [one.cant_tell for one in found.annotators] == [0, 10]
-
-
-def test_the_order_of_ids_does_not_matter():
-    labels = [label_of("g", "ann", {"a": 1, "b": 1, "c": 2}), label_of("g", "ben", {"a": 2, "b": 1, "c": 3})]
-    renamed = [
-        label_of("g", one.annotator, {{"a": "z", "b": "m", "c": "k"}[name]: rank for name, rank in one.ranks.items()})
-        for one in labels if one.ranks
-    ]  # fmt: skip
-    assert agreement(labels).alpha.value == agreement(renamed).alpha.value
-
-
-def test_an_annotator_who_favours_the_first_place_is_found_out():
-    chance = random.Random(1)
-    labels = []
-    for number in range(60):
-        shown = chance.sample("abcd", 4)
-        labels.append(label_of(f"g{number}", "lazy", ranks("".join(shown)), shown=tuple(shown)))
-        fair = "".join(chance.sample("abcd", 4))
-        labels.append(label_of(f"g{number}", "fair", ranks(fair), shown=tuple(shown)))
-    by_name = {one.annotator: one for one in agreement(labels).annotators}
-    assert by_name["lazy"].place.value == pytest.approx(1)
-    fair_place = by_name["fair"].place
-    assert fair_place.interval is not None
-    assert fair_place.interval[0] < 0 < fair_place.interval[1]
-
-
-def test_the_place_is_measured_with_ties_as_ties_and_without_what_was_not_shown():
-    assert place_correlation(label_of("g", "a", {"a": 1, "b": 1}, shown=("a", "b"))) is None
-    assert place_correlation(label_of("g", "a", ranks("ab"))) is None
-    found = place_correlation(label_of("g", "a", {"a": 1, "b": 1, "c": 2}, shown=("a", "b", "c")))
-    assert found == pytest.approx(np.corrcoef([1, 2, 3], [1.5, 1.5, 3])[0, 1])
-
-
-def test_gold_is_the_share_of_comparisons_won():
-    assert combined([label_of("g", "ann", {"a": 1, "b": 2, "c": 3})]) == {"a": 1.0, "b": 0.5, "c": 0.0}
-    assert combined([label_of("g", "ann", {"a": 1, "b": 1, "c": 2})]) == {"a": 0.75, "b": 0.75, "c": 0.0}
-    both = [label_of("g", "ann", ranks("abc")), label_of("g", "ben", ranks("bac"))]
-    assert combined(both) == {"a": 0.75, "b": 0.75, "c": 0.0}
-
-
-def test_what_nobody_can_tell_has_no_gold_and_is_never_a_number():
-    assert combined([label_of("g", "ann", {"a": 1, "b": 2, "c": None})]) == {"a": 1.0, "b": 0.0, "c": None}
-    assert combined([label_of("g", "ann", {"a": None, "b": None})]) == {"a": None, "b": None}
-    assert combined([label_of("g", "ann", {"a": 1, "b": None})]) == {"a": None, "b": None}
-    assert combined([]) == {}
+def test_gold_is_the_share_of_comparisons_won_and_what_nobody_can_tell_has_none():
+    cases: list[tuple[list[dict[str, int | None]], dict[str, float | None]]] = [
+        ([{"a": 1, "b": 2, "c": 3}], {"a": 1.0, "b": 0.5, "c": 0.0}),
+        ([{"a": 1, "b": 1, "c": 2}], {"a": 0.75, "b": 0.75, "c": 0.0}),
+        ([ranks("abc"), ranks("bac")], {"a": 0.75, "b": 0.75, "c": 0.0}),
+        ([{"a": 1, "b": 2, "c": None}], {"a": 1.0, "b": 0.0, "c": None}),
+        ([{"a": 1, "b": None}], {"a": None, "b": None}),
+        ([], {}),
+    ]
+    for given_ranks, gold in cases:
+        assert combined([label_of("g", f"who{n}", one) for n, one in enumerate(given_ranks)]) == gold
 
 
 @given(st.lists(st.lists(st.sampled_from([None, 1, 2, 3]), min_size=4, max_size=4), min_size=1, max_size=3))
@@ -126,3 +82,58 @@ def test_gold_is_between_0_and_1_whoever_says_what_and_in_any_order(given_ranks:
     for one, other in (("a", "b"), ("c", "d")):
         if all((label.ranks or {})[one] == (label.ranks or {})[other] for label in labels):
             assert found[one] == found[other], "a tie of all is no tie"
+
+
+def ranked_by(*order: str) -> dict[str, int | None]:
+    return dict.fromkeys(ANSWERS) | {name: place for place, name in enumerate(order, 1)}
+
+
+def lines_of(path: Path, labels: list[Any], **options: Any) -> list[dict[str, Any]]:
+    return list(gold_lines(opened(path), labels, **{"on_error": fail} | options))
+
+
+def test_gold_annotator_and_time_are_in_a_groups_file(tmp_path: Path):
+    groups = [group_of(ANSWERS, group_id=f"g{n}") for n in range(3)]
+    labels = [
+        label_of(groups[1], "ann", ranked_by("right", "close", "far"), note="easy"),
+        label_of(groups[1], "ben", ranked_by("close", "right"), time="2026-01-02T00:00:00.000Z"),
+    ]
+    (line,) = lines_of(groups_file(tmp_path / "g", groups), labels)
+    gold = {one["id"]: one["gold"] for one in line["trajectories"]}
+    assert gold == {"right": pytest.approx(2 / 3), "close": pytest.approx(2 / 3), "far": 0.0, "silent": None}
+    assert [(one["annotator"], one["time"][:10], one["note"]) for one in line["labels"]] == [
+        ("ann", "2026-01-01", "easy"), ("ben", "2026-01-02", ""),
+    ]  # fmt: skip
+    out = tmp_path / "gold.jsonl"
+    out.write_text(json.dumps(line) + "\n")
+    (again,) = read_groups(out)
+    assert [one.gold for one in again.trajectories] == list(gold.values())
+    assert [one.messages for one in again.trajectories] == [one.messages for one in groups[1].trajectories]
+
+
+def test_a_group_without_any_gold_is_left_out_and_old_gold_does_not_stay(tmp_path: Path):
+    group = group_of(ANSWERS)
+    old = group.to_dict()
+    for one in old["trajectories"]:
+        one["gold"] = 0.5
+    path = tmp_path / "g"
+    path.write_text(json.dumps(old) + "\n")
+    assert lines_of(path, [label_of(group, "ann", ranked_by())]) == []
+    (line,) = lines_of(path, [label_of(group, "ann", ranked_by("far", "right"))])
+    assert [one["gold"] for one in line["trajectories"]] == [0.0, None, 1.0, None]
+
+
+def test_labels_of_changed_texts_and_of_other_groups_do_not_count_and_are_reported(tmp_path: Path):
+    group = group_of(ANSWERS)
+    labels = [
+        label_of(group_of(ANSWERS | {"far": "8"}), "ann", ranked_by("far", "right")),
+        label_of(group, "ben", ranked_by("right", "far")),
+        label_of("stranger", "ben", ranked_by("right", "far")),
+    ]
+    said: list[str] = []
+    path = groups_file(tmp_path / "g", [group])
+    (line,) = lines_of(path, labels, on_error=lambda error: said.append(str(error)))
+    assert [one["annotator"] for one in line["labels"]] == ["ben"]
+    assert len(said) == 2
+    assert "'stranger', which is not in" in said[0]
+    assert said[1].startswith(f"{path}: the group 'g' was labelled (ann) when its texts were others")

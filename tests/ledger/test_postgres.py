@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,35 +41,24 @@ SETTINGS = Judge(SimulatedJudge(QUALITY)).settings.to_dict()
 GROUP = group_of(FOUR)
 
 
-@pytest.mark.parametrize(
-    ("address", "words"),
-    [
-        (
-            lambda server: server.url(secret="wrong"),  # noqa: S106 - of a test
-            "password authentication failed.*Check the user and the password",
-        ),
-        (lambda server: server.url(user="nobody"), "Check the user and the password"),
-        (lambda server: server.url(database="missing"), '"missing" does not exist.*createdb'),
-        (
-            lambda _: "postgresql://me:its%2Fsecret%40word@127.0.0.1:1/judges",
-            "127.0.0.1:1/judges.*Check that the server",
-        ),
-        (lambda server: server.url() + "?sslmode=nonsense", "cannot be opened"),
-        (lambda server: server.url() + "?sslmode=require", "cannot be opened"),
-        (lambda server: server.url("Upper Case"), "lower-case letters"),
-    ],
-)
 def test_a_server_that_cannot_be_used_is_one_sentence_with_the_remedy(
-    postgres: PostgresServer, address: Callable[[PostgresServer], str], words: str, caplog: pytest.LogCaptureFixture
+    postgres: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(LedgerError, match=words) as told:
-        open_ledger(address(postgres))
-    done = CliRunner().invoke(app, ["replay", address(postgres), "-o", "-"])
-    assert isinstance(done.exception, CalipersError)
-    for text in (str(told.value), str(done.exception), done.output, caplog.text):
-        assert PASSWORD not in text
-        assert "its%2Fsecret" not in text
+    for address, words in (
+        (postgres.url(secret="wrong"), "password authentication failed.*Check the user and the password"),  # noqa: S106 - of a test
+        (postgres.url(database="missing"), '"missing" does not exist.*createdb'),
+        ("postgresql://me:its%2Fsecret%40word@127.0.0.1:1/judges", "127.0.0.1:1/judges.*Check that the server"),
+        (postgres.url() + "?sslmode=nonsense", "cannot be opened"),
+        (postgres.url("Upper Case"), "lower-case letters"),
+    ):
+        with pytest.raises(LedgerError, match=words) as told:
+            open_ledger(address)
+        done = CliRunner().invoke(app, ["replay", address, "-o", "-"])
+        assert isinstance(done.exception, CalipersError)
+        for text in (str(told.value), str(done.exception), done.output, caplog.text):
+            assert PASSWORD not in text
+            assert "its%2Fsecret" not in text
     assert not [one.name for one in threading.enumerate() if one.name == "calipers-ledger"]
 
 
@@ -118,12 +107,6 @@ def test_a_schema_of_another_program_or_of_a_newer_version_is_not_touched(
             opened(postgres_url)
 
 
-async def test_many_processes_may_begin_one_ledger_at_the_same_moment(postgres_url: str) -> None:
-    ledgers = await asyncio.gather(*(asyncio.to_thread(open_ledger, postgres_url) for _ in range(6)))
-    for ledger in ledgers:
-        ledger.close()
-
-
 class Slow(FullBackend):
     endpoint, model = "slow", "m"
 
@@ -148,19 +131,6 @@ def _recorders(*ledgers: PostgresLedger) -> list[Recorder]:
     return [Recorder(Run(ledger, SETTINGS, version="0")) for ledger in ledgers]
 
 
-async def test_who_asks_what_another_process_is_asking_gets_its_answer(
-    two: tuple[PostgresLedger, PostgresLedger],
-) -> None:
-    judge, (first, second) = Slow(), _recorders(*two)
-    asked = [asyncio.create_task(one.answer(0, request(), judge)) for one in (first, second, second)]
-    while judge.calls == 0:  # noqa: ASYNC110 - it is called from another place than the one that waits
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)  # long enough to see a second call, if there were one
-    judge.go.set()
-    assert {(await one).text for one in asked} == {"answer 1"}
-    assert judge.calls == 1
-
-
 async def test_a_question_whose_asker_fails_or_is_cancelled_goes_to_who_waits(
     two: tuple[PostgresLedger, PostgresLedger],
 ) -> None:
@@ -175,44 +145,6 @@ async def test_a_question_whose_asker_fails_or_is_cancelled_goes_to_who_waits(
     asker.cancel()
     judge.go.set()
     assert (await waiter).text == "answer 3"
-
-
-async def test_two_loops_of_one_process_share_a_claim(postgres_url: str) -> None:
-    with PostgresLedger(postgres_url) as ledger:
-        first = await ledger.claim("k")
-        second = asyncio.create_task(ledger.claim("k"))
-        await asyncio.sleep(0.25)
-        assert not second.done()
-        ledger.release("k")
-        assert (first, await second) == (True, True)
-
-
-async def test_a_restart_of_the_server_keeps_the_claims_of_the_living(
-    postgres: PostgresServer, postgres_url: str
-) -> None:
-    with PostgresLedger(postgres_url) as one, PostgresLedger(postgres_url) as other:
-        await one.claim("held")
-        postgres.stop(signal.SIGINT)
-        postgres.start()
-        assert await asyncio.wait_for(one.claim("new"), 10)  # the claims come back with the connection
-        waits = asyncio.create_task(other.claim("held"))
-        await asyncio.sleep(0.3)
-        assert not waits.done()
-        one.release("held")
-        assert await asyncio.wait_for(waits, 10)
-
-
-async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, PostgresLedger]) -> None:
-    one, other = two
-    for number in range(30):
-        claiming = asyncio.create_task(one.claim(f"k{number}"))
-        await asyncio.sleep(0.0005 * number)
-        claiming.cancel()
-        await asyncio.wait([claiming])
-        if not claiming.cancelled():
-            one.release(f"k{number}")
-    claims = await asyncio.wait_for(asyncio.gather(*(other.claim(f"k{number}") for number in range(30))), 10)
-    assert set(claims) == {True}
 
 
 def worker(location: str, account: Path, groups: int, seconds: float) -> subprocess.Popen[str]:
@@ -304,6 +236,34 @@ async def test_a_server_that_stays_away_ends_the_run_and_nothing_unrecorded_is_u
         postgres.start()
     with read_ledger(postgres_url) as reader:
         assert reader.rows("SELECT count(*) FROM answers") == [(0,)]
+
+
+async def test_a_restart_of_the_server_keeps_the_claims_of_the_living(
+    postgres: PostgresServer, postgres_url: str
+) -> None:
+    with PostgresLedger(postgres_url) as one, PostgresLedger(postgres_url) as other:
+        await one.claim("held")
+        postgres.stop(signal.SIGINT)
+        postgres.start()
+        assert await asyncio.wait_for(one.claim("new"), 10)  # the claims come back with the connection
+        waits = asyncio.create_task(other.claim("held"))
+        await asyncio.sleep(0.3)
+        assert not waits.done()
+        one.release("held")
+        assert await asyncio.wait_for(waits, 10)
+
+
+async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, PostgresLedger]) -> None:
+    one, other = two
+    for number in range(30):
+        claiming = asyncio.create_task(one.claim(f"k{number}"))
+        await asyncio.sleep(0.0005 * number)
+        claiming.cancel()
+        await asyncio.wait([claiming])
+        if not claiming.cancelled():
+            one.release(f"k{number}")
+    claims = await asyncio.wait_for(asyncio.gather(*(other.claim(f"k{number}") for number in range(30))), 10)
+    assert set(claims) == {True}
 
 
 async def test_a_server_that_does_not_answer_is_given_up(postgres: PostgresServer, postgres_url: str) -> None:

@@ -1,23 +1,27 @@
-"""Recorded runs: nothing is paid twice, and a replay is the run."""
+"""Recorded runs: nothing is paid twice, a replay is the run, adds nothing and answers from the record alone."""
+
+from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import calipers
+from asking import request
 from calipers.config.settings import Settings
-from calipers.errors import LedgerError
+from calipers.errors import LedgerError, PermanentError
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
+from calipers.ledger.replayer import RecordedBackend, Replay
 from calipers.testing import Flaky, Noise, SimulatedJudge
-from calipers.types import Completion, GroupResult, JudgeRequest, Usage
+from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Usage
 from groups import FOUR, QUALITY, group_of
-from servers.faulty_server import FaultyServer, error
 
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
 
@@ -54,17 +58,6 @@ async def test_another_model_schema_or_sample_is_another_question(tmp_path: Path
         assert judge.calls >= len(GROUPS) * 0.7, other
 
 
-async def test_an_earlier_run_can_be_replayed_by_its_id(tmp_path: Path):
-    path = tmp_path / "l.db"
-    first = await run(SimulatedJudge(QUALITY, Noise(0.1)), path)
-    second = await run(SimulatedJudge(QUALITY, Noise(0.2)), path)
-    assert first != second
-    assert await replay(path) == second
-    assert await replay(path, 1) == first
-    with pytest.raises(LedgerError, match="no run 9"):
-        await replay(path, 9)
-
-
 async def test_a_run_of_failures_is_tried_again_and_its_replay_is_still_the_failures(tmp_path: Path):
     path = tmp_path / "l.db"
     failed = await run(SimulatedJudge(QUALITY, Flaky(server_error=1.0)), path)
@@ -73,6 +66,7 @@ async def test_a_run_of_failures_is_tried_again_and_its_replay_is_still_the_fail
     assert judge.calls == len(GROUPS)
     assert failed != mended
     assert await replay(path, 1) == failed
+    assert await replay(path) == mended
 
 
 async def test_a_deadline_replays_without_waiting(tmp_path: Path):
@@ -94,29 +88,6 @@ async def test_a_recorded_judge_can_stand_in_for_the_live_one(tmp_path: Path):
     assert results == lines
     unseen: GroupResult = await judge.score_group(group_of({"a": "1", "b": "2"}))
     assert "no answer to this question" in (unseen.trajectories[0].reason or "")
-
-
-async def test_an_empty_ledger_has_nothing_to_replay(tmp_path: Path):
-    Ledger(tmp_path / "l.db").close()
-    with pytest.raises(LedgerError, match="no run is recorded"):
-        await replay(tmp_path / "l.db")
-
-
-async def test_everything_about_a_call_is_in_the_ledger(tmp_path: Path):
-    await run(SimulatedJudge(QUALITY), tmp_path / "l.db")
-    ledger = Ledger(tmp_path / "l.db")
-    columns = [row[1] for row in ledger.rows("PRAGMA table_info(answers)")]
-    (answer,) = ledger.rows("SELECT * FROM answers LIMIT 1")
-    row = dict(zip(columns, answer, strict=True))
-    assert json.loads(row["text"])["scores"]
-    assert row["attempts"] == 1
-    assert row["input_tokens"] > 0
-    (settings,) = ledger.rows("SELECT settings FROM runs")
-    assert json.loads(settings[0])["orders"] == 1
-    assert [one[0] for one in ledger.rows("SELECT group_id FROM groups ORDER BY position")] == [
-        group.group_id for group in GROUPS
-    ]
-    ledger.close()
 
 
 async def test_positions_are_input_positions_even_when_later_groups_finish_first(tmp_path: Path):
@@ -189,28 +160,17 @@ class Odd:
         return Completion(json.dumps({"explanations": {}, "scores": scores}), **self._beside)
 
 
-@pytest.mark.parametrize(
-    ("beside", "status"),
-    [
+async def test_what_no_database_takes_is_that_answers_matter_and_nobody_waits_forever(tmp_path: Path):
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"model": "half a pair \ud800"}, "scored"),
         ({"reasoning": "\udfff"}, "scored"),
         ({"usage": Usage(10**30, 1)}, "failed"),
         ({"model": ["a list"]}, "failed"),
-    ],
-)
-async def test_what_no_database_takes_is_that_answers_matter_and_nobody_waits_forever(
-    tmp_path: Path, beside: dict[str, Any], status: str
-):
-    async with Judge(Odd(**beside), ledger=tmp_path / "l.db") as judge:
-        result = await asyncio.wait_for(judge.score_group(group_of(FOUR, group_id="half a pair \ud800")), 10)
-    assert result.status == status
-
-
-async def test_an_error_that_echoes_half_a_pair_is_recorded(faulty: FaultyServer, tmp_path: Path):
-    faulty.script(error(400, "cannot read 'half a pair \ud800'"))
-    async with Judge("vllm/m", base_url=faulty.url, ledger=tmp_path / "l.db") as judge:
-        result = await asyncio.wait_for(judge.score_group(group_of(FOUR)), 10)
-    assert result.status == "failed"
+    ]
+    for number, (beside, status) in enumerate(cases):
+        async with Judge(Odd(**beside), ledger=tmp_path / f"{number}.db") as judge:
+            group = group_of(FOUR, group_id="half a pair \ud800")
+            assert (await asyncio.wait_for(judge.score_group(group), 10)).status == status
 
 
 async def test_a_rubric_with_half_a_pair_is_kept_and_replayed(tmp_path: Path):
@@ -228,36 +188,26 @@ async def test_a_rubric_with_half_a_pair_is_kept_and_replayed(tmp_path: Path):
 _WRONG = ["[[1]]", "3", '"text"', '{"judges": 3}', '{"kind": "server"}', b"no text", b"[]"]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "UPDATE answers SET text = CAST(? AS BLOB)",
-        "UPDATE answers SET attempts = ?",
-        "UPDATE answers SET cost_usd = ?",
-        "UPDATE asks SET detail = ?",
-        "UPDATE runs SET settings = ?",
-        "UPDATE runs SET learned = ?",
-        "UPDATE answers SET failed_before = ?",
-        "UPDATE answers SET logprobs = ?",
-        "UPDATE groups SET source = ?",
-    ],
-)
-async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(tmp_path: Path, damage: str):
+async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(tmp_path: Path):
     """SQLite keeps whatever it is given; a ledger may be damaged, or come from anybody."""
-    path = tmp_path / "l.db"
+    path, damaged = tmp_path / "l.db", tmp_path / "damaged.db"
     before = await run(SimulatedJudge(QUALITY), path)
     bill = {"attempts": 0, "unusable": 0, "usage": 0, "warnings": 0}
-    for number, value in enumerate(_WRONG):
-        damaged = tmp_path / f"{number}.db"
+    places = {
+        "answers": ("attempts", "cost_usd", "failed_before", "logprobs"), "asks": ("detail",),
+        "runs": ("settings", "learned"), "groups": ("source",),
+    }  # fmt: skip
+    changes = [f"UPDATE {table} SET {name} = ?" for table, names in places.items() for name in names]  # noqa: S608 - ours
+    changes.append("UPDATE answers SET text = CAST(? AS BLOB)")
+    for statement, value in itertools.product(changes, _WRONG):
         shutil.copy(path, damaged)
-        ledger = Ledger(damaged)
-        ledger.insert(damage, (value,))
-        ledger.close()
+        with Ledger(damaged) as ledger:
+            ledger.insert(statement, (value,))
         try:
             after = await replay(damaged)
         except calipers.CalipersError:
             continue
-        assert [json.loads(line) | bill for line in after] == [json.loads(line) | bill for line in before]
+        assert [json.loads(line) | bill for line in after] == [json.loads(line) | bill for line in before], statement
 
 
 async def test_a_question_put_differently_than_recorded_gets_no_answer_even_if_another_group_has_one(tmp_path: Path):
@@ -286,3 +236,72 @@ async def test_an_ask_whose_question_was_never_put_replays_as_the_failure_it_was
     first = json.loads((await replay(path))[0])
     assert first["status"] == "failed"
     assert first["trajectories"][0]["reason"] == "the deadline passed"
+
+
+@pytest.fixture
+async def recorded(tmp_path: Path) -> Path:
+    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db")
+    for group in GROUPS[:3]:
+        await judge.score_group(group)
+    judge.close()
+    return tmp_path / "l.db"
+
+
+async def test_groups_come_in_order_with_their_numbers_and_further_ones_are_of_no_run(recorded: Path) -> None:
+    ledger = Ledger(recorded)
+    ledger.put("UPDATE groups SET position = 7 WHERE position = 2", ())
+    await ledger.commit()
+    store = Replayer(ledger)
+    assert store.replays
+    assert [group["group_id"] for group in store.groups()] == ["g0", "g1", "g2"]
+    assert [await store.begin() for _ in range(5)] == [0, 1, 7, -1, -1]
+    ledger.close()
+
+
+async def test_a_replay_records_nothing(recorded: Path) -> None:
+    ledger = Ledger(recorded)
+    before = [ledger.rows(f"SELECT * FROM {table}", ()) for table in ("asks", "groups", "answers", "runs")]  # noqa: S608
+    store = Replayer(ledger)
+    await store.note(0, request(), Failure("server", "down"))
+    await store.finish(0, GROUPS[0], cast("Any", None))
+    after = [ledger.rows(f"SELECT * FROM {table}", ()) for table in ("asks", "groups", "answers", "runs")]  # noqa: S608
+    assert before == after
+    ledger.close()
+
+
+async def test_a_group_whose_number_is_damaged_is_refused(recorded: Path) -> None:
+    ledger = Ledger(recorded)
+    ledger.put("UPDATE groups SET position = 'x' WHERE position = 1", ())
+    await ledger.commit()
+    with pytest.raises(LedgerError):
+        list(Replayer(ledger).groups())
+    ledger.close()
+
+
+async def test_what_was_never_asked_has_no_answer_and_the_backend_of_a_replay_gives_none(recorded: Path) -> None:
+    backend = RecordedBackend("here", "m", ("slow",))
+    with Ledger(recorded) as ledger:
+        for number in (0, 99):
+            with pytest.raises(PermanentError) as asked:
+                await Replayer(ledger).answer(number, request(), cast("Any", backend))
+            assert asked.value.kind == "not_recorded"
+    assert (backend.endpoint, backend.model, backend.warnings) == ("here", "m", ("slow",))
+    assert RecordedBackend("here", "m").warnings == ()
+    with pytest.raises(PermanentError) as caught:
+        await backend.complete(request())
+    assert caught.value.kind == "not_recorded"
+
+
+async def test_a_recorded_judge_has_the_name_and_the_warnings_of_the_latest_run(recorded: Path) -> None:
+    ledger = Ledger(recorded)
+    (settings,) = ledger.rows("SELECT settings FROM runs", ())[0]
+    changed = json.dumps(json.loads(settings) | {"warnings": ["slow", "new"]})
+    ledger.put("UPDATE runs SET settings = ?", (changed,))
+    await ledger.commit()
+    ledger.close()
+    judge, simulated = Replay(recorded), SimulatedJudge(QUALITY)
+    assert (judge.endpoint, judge.model) == (simulated.endpoint, simulated.model)
+    assert judge.warnings == ("slow", "new")
+    with pytest.raises(PermanentError) as caught:
+        await judge.complete(request())
+    assert caught.value.kind == "not_recorded"

@@ -1,11 +1,15 @@
-"""Alarms go off beyond their threshold, with enough groups, and only about what is known."""
+"""Alarms go off beyond their threshold, with enough groups, and only about what is known; a rise is found soon."""
 
 from __future__ import annotations
 
+import random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
-from calipers.monitoring.alarms import DEFAULT_ALARMS, Alarm, raised_alarms
+from calipers.monitoring.alarms import Alarm, Rise, raised_alarms
 
 
 def test_it_goes_off_beyond_its_threshold_and_not_at_it():
@@ -20,23 +24,54 @@ def test_few_groups_and_unknown_numbers_alarm_nobody():
     assert not alarm.is_raised({"judge/groups": 100})
 
 
-def test_what_it_says_names_number_threshold_and_advice():
-    alarm = Alarm("judge/x", above=0.25, advice="look there")
-    assert alarm.message({"judge/x": 0.5}) == "judge/x is 0.5, above 0.25: look there"
-
-
-def test_a_healthy_judge_sets_off_none_of_the_default_alarms():
-    healthy = {
-        "judge/groups": 256.0,
-        "judge/order_flip_rate": 0.2,
-        "judge/parse_failure_rate": 0.01,
-        "judge/attack_rate": 0.0,
-    }
-    assert raised_alarms(healthy) == []
-    assert {alarm.metric.startswith("judge/") for alarm in DEFAULT_ALARMS} == {True}
-
-
 def test_an_alarm_without_one_threshold_is_refused():
     for wrong in ({}, {"above": 1.0, "below": 0.0}, {"above": float("nan")}):
         with pytest.raises(ConfigError, match="threshold"):
             Alarm("judge/x", **wrong)  # type: ignore[arg-type]
+
+
+def first_alarm(values: list[float]) -> int | None:
+    test = Rise()
+    for number, value in enumerate(values):
+        test = test.updated(value)
+        if test.found:
+            return number
+    return None
+
+
+def drawn(mean: float, count: int, seed: int) -> list[float]:
+    generator = random.Random(seed)
+    return [min(1.0, max(0.0, generator.gauss(mean, 0.25))) for _ in range(count)]
+
+
+def test_a_rise_of_a_fifth_is_found_within_a_hundred_groups():
+    found = [first_alarm(drawn(0.25, 100, seed) + drawn(0.45, 100, seed + 1000)) for seed in range(50)]
+    late = [number - 100 for number in found if number is not None and number >= 100]
+    assert len(late) >= 45
+    assert sorted(late)[len(late) // 2] < 45
+
+
+def test_false_alarms_are_rare():
+    alarms = sum(first_alarm(drawn(0.25, 1000, seed)) is not None for seed in range(50))
+    assert alarms <= 25  # within a thousand groups each
+
+
+def test_a_fall_and_a_constant_are_no_rise():
+    assert first_alarm([0.5] * 100 + [0.1] * 300) is None
+    assert first_alarm([0.3] * 1000) is None
+
+
+@given(st.lists(st.floats(0, 1), max_size=60))
+def test_the_first_values_only_teach_the_mean(values: list[float]):
+    test = Rise(settling=60)
+    for value in values:
+        test = test.updated(value)
+    assert not test.found
+    assert test.reset() == Rise(settling=60)
+
+
+def test_what_cannot_work_is_refused():
+    with pytest.raises(ConfigError, match="limit"):
+        Rise(limit=0)
+    with pytest.raises(ConfigError, match="finite"):
+        Rise().updated(float("nan"))

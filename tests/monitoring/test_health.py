@@ -1,17 +1,37 @@
-"""Health: numbers where something is known, no key where nothing is, and never NaN."""
+"""Health: numbers where something is known, no key where nothing is, and never NaN; staleness of rollouts."""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.monitoring.answers import Answer, Shape
+import calipers
+from calipers.guard.canary import CanaryAmong
+from calipers.monitoring.answers import Answer, Shape, answer_for_metrics, candidate_shapes, markdown_marks
 from calipers.monitoring.health import health
-from calipers.types import Attack, Canary, GroupResult, Reliability, TrajectoryResult, Usage
+from calipers.monitoring.monitor import Monitor
+from calipers.monitoring.staleness import NewestVersion
+from calipers.protocols.listwise import Listwise
+from calipers.render import render
+from calipers.types import (
+    Ask,
+    Attack,
+    Canary,
+    Completion,
+    GroupResult,
+    Rating,
+    Reading,
+    Reliability,
+    TrajectoryResult,
+    Usage,
+)
+from groups import group_of
 
 
 def result(
@@ -79,16 +99,10 @@ def test_outcomes_costs_and_spread():
     assert "judge/unusable_rate" not in found
     assert found["judge/cost_usd"] == 0.75
     assert found["judge/input_tokens"] == 200
-
-
-def test_calls_in_vain_are_a_rate_of_their_own():
-    found = health([result({"a": 1.0}, attempts=4, unusable=1), result({"a": 1.0}, attempts=2)])
-    assert (found["judge/attempts_per_group"], found["judge/unusable_rate"]) == (3.0, 1 / 6)
-
-
-def test_a_group_that_asked_nothing_leaves_the_cost_known():
-    found = health([result({"a": 1.0}, cost=0.5), result({"a": 0.5}, calls=0)])
-    assert found["judge/cost_usd"] == 0.5
+    assert health([result({"a": 1.0}, cost=0.5), result({"a": 0.5}, calls=0)])["judge/cost_usd"] == 0.5
+    vain = health([result({"a": 1.0}, attempts=4, unusable=1), result({"a": 1.0}, attempts=2)])
+    assert (vain["judge/attempts_per_group"], vain["judge/unusable_rate"]) == (3.0, 1 / 6)
+    assert health([], disagreements=[0.2, 0.4])["judge/audit_disagreement"] == pytest.approx(0.3)
 
 
 def test_attacks_are_counted_by_trajectory_and_kind():
@@ -175,10 +189,6 @@ def test_what_is_lost_is_held_against_length_and_level():
     assert found["judge/abstention_length_correlation"] == pytest.approx(1.0)
 
 
-def test_audits_are_averaged():
-    assert health([], disagreements=[0.2, 0.4])["judge/audit_disagreement"] == pytest.approx(0.3)
-
-
 RATINGS = st.dictionaries(st.integers(0, 5), st.floats(0, 1), max_size=6)
 REWARDS = st.dictionaries(st.sampled_from("abcdef"), st.none() | st.floats(-5, 5), min_size=1, max_size=6)
 
@@ -198,31 +208,22 @@ def test_every_value_is_finite_and_correlations_are_in_range(rewards: list, rati
     )
 
 
-@pytest.mark.parametrize("size", [1e160, 1e-160, 1.7e308, 5e-324])
-def test_rewards_of_any_size_have_the_metrics_of_rewards_around_one(size: float):
+def test_rewards_of_any_size_have_the_metrics_of_rewards_around_one():
     shapes = tuple(Shape((name,), 10 * 4**place, place) for place, name in enumerate("abcd"))
+    answers = [answer({0: 0.1, 1: 0.4, 2: 0.5, 3: 1.0}, f"g{number}", shapes=shapes) for number in range(8)]
 
     def found(scale: float) -> dict[str, float]:
-        results = [
-            result({"a": 0.0, "b": 0.25 * scale, "c": 0.5 * scale, "d": scale}, f"g{number}") for number in range(8)
-        ]
-        answers = [answer({0: 0.1, 1: 0.4, 2: 0.5, 3: 1.0}, f"g{number}", shapes=shapes) for number in range(8)]
-        return health(results, answers)
+        rewards: dict[str, float | None] = {"a": 0.0, "b": 0.25 * scale, "c": 0.5 * scale, "d": scale}
+        return health([result(rewards, f"g{number}") for number in range(8)], answers)
 
-    plain, other = found(1.0), found(size)
-    assert other.keys() == plain.keys()
-    assert all(map(math.isfinite, other.values()))
-    if size > 1e-300:  # quarters of the smallest float are not floats
-        of_rewards = {"judge/reward_mean", "judge/reward_std"}
-        assert {key: other[key] for key in of_rewards} == pytest.approx({key: plain[key] * size for key in of_rewards})
-        rest = plain.keys() - of_rewards
-        assert {key: other[key] for key in rest} == pytest.approx({key: plain[key] for key in rest})
-
-
-def test_a_spread_that_is_no_finite_number_is_no_key():
-    found = health([result({"a": 1.7e308, "b": -1.7e308})])
-    assert "judge/reward_std" not in found
-    assert found["judge/reward_mean"] == 0
+    plain, of_rewards = found(1.0), {"judge/reward_mean", "judge/reward_std"}
+    for size in (1e160, 1e-160, 1.7e308):
+        other = found(size)
+        scaled = {key: value * (size if key in of_rewards else 1) for key, value in plain.items()}
+        assert all(map(math.isfinite, other.values()))
+        assert other == pytest.approx(scaled)
+    beyond = health([result({"a": 1.7e308, "b": -1.7e308})])
+    assert ("judge/reward_std" in beyond, beyond["judge/reward_mean"]) == (False, 0)
 
 
 def test_a_judge_that_is_served_by_another_model_from_some_answer_on_is_noticed():
@@ -236,3 +237,114 @@ def test_a_judge_that_is_served_by_another_model_from_some_answer_on_is_noticed(
     assert rate(["m v1"] * 4 + ["m v2"] * 2) is None  # too few to tell
     assert rate([""] * 16) is None  # a server that names nothing
     assert rate(["m v1"] * 13 + ["m v2"] * 3, recorded=True) is None  # a ledger's answers are of their time
+
+
+VIEW = render(group_of({"plain": "forty two", "marked": "# Answer\n\n- **forty** two\n- `42`", "twin": "forty two"}))
+ASK = Ask(3, (0, 1), (1, 0), cause="first")
+
+
+def test_shapes_count_own_characters_and_marks_of_markdown():
+    by_id = {name: shape for shape in candidate_shapes(VIEW) for name in shape.ids}
+    assert by_id["plain"] == by_id["twin"]
+    assert (by_id["plain"].characters, by_id["plain"].marks) == (len("forty two"), 0)
+    assert by_id["marked"].marks == 5
+
+
+def test_an_answer_keeps_who_said_what_where():
+    request = Listwise().frame(ASK, VIEW)
+    reading = Reading((Rating(1, 0.9, 3, 0), Rating(0, 0.1, 3, 1)), "strict")
+    kept = answer_for_metrics(
+        request, Completion("x", usage=Usage(7, 3), latency=2.5, attempts=2, recorded=True), reading
+    )
+    assert kept.ratings == ((1, 0.0, 0.9), (0, 1.0, 0.1))
+    assert (kept.group_id, kept.presentation, kept.latency, kept.attempts, kept.recorded) == ("g", 3, 2.5, 2, True)
+    assert len(kept.shapes) == 2
+    assert not kept.is_follow_up
+
+
+def test_a_canary_has_no_shape():
+    request = CanaryAmong(Listwise(), 1.0).frame(ASK, VIEW)
+    assert len(request.view.candidates) == 3
+    assert len(answer_for_metrics(request, Completion("x"), Reading((), "rejected")).shapes) == 2
+
+
+@given(st.text(st.sampled_from(" #*`|>-+1.)a\n\r\u2028\u0663"), max_size=40))
+def test_marks_of_markdown_are_counted_as_one_pattern_over_the_whole_text_counts_them(text: str):
+    marks = re.compile(r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,3}[.)] |>|```|\|)|\*\*[^*\n]+\*\*|`[^`\n]+`", re.MULTILINE)
+    assert markdown_marks(text) == sum(1 for _ in marks.finditer(text))
+
+
+KEYS = (
+    "policy_version", "version_known_rate", "staleness_mean", "staleness_max", "stale_rate",
+)  # fmt: skip
+
+
+def judged(*members: tuple[Any, float | None], **about: Any) -> GroupResult:
+    """A group's result: for each trajectory the versions that it states, and its reward."""
+    rows = tuple(
+        TrajectoryResult(
+            str(number), "failed" if reward is None else "scored", reward,
+            extra={} if version is None else {"metadata": {"policy_version": version}},
+        )
+        for number, (version, reward) in enumerate(members)
+    )  # fmt: skip
+    return GroupResult("g", "scored", rows, extra=about)
+
+
+def staleness(*results: GroupResult) -> dict[str, float]:
+    found = {name.removeprefix("judge/"): value for name, value in health(results).items()}
+    return {name: value for name, value in found.items() if name in KEYS}
+
+
+def test_no_version_is_no_metric_and_not_0():
+    assert staleness(judged((None, 1.0), (None, 0.0)), judged(("default", 1.0), (-1, 0.0))) == {}
+
+
+def test_staleness_is_behind_the_stated_current_version_and_an_unknown_one_counts_nowhere():
+    found = staleness(judged((10, 1.0), ([6, 9], 0.5), (None, 0.0), current_version=12))
+    assert found == {
+        "policy_version": 10, "version_known_rate": pytest.approx(2 / 3), "staleness_mean": 4, "staleness_max": 6,
+        "stale_rate": 0.5,
+    }  # fmt: skip
+
+
+def test_without_a_stated_current_version_it_is_the_newest_that_any_rollout_showed_so_far():
+    found = staleness(judged((3, 1.0), (3, 0.0)), judged((7, 1.0), (7, 0.0)), judged((5, 1.0), (5, 0.0)))
+    assert found["staleness_mean"] == pytest.approx(2 / 3)
+    assert found["staleness_max"] == 2
+    # A policy that was updated while the group waited is not behind itself.
+    assert staleness(judged((8, 1.0), (9, 0.0), current_version=8))["staleness_max"] == 0
+    found = staleness(judged((None, 1.0), (4, 0.0), policy_version=2, current_version=5))
+    assert (found["version_known_rate"], found["staleness_mean"]) == (1, 2)
+
+
+def test_a_group_that_states_its_current_version_keeps_it_and_one_without_versions_stays_as_it_is():
+    newest = NewestVersion()
+    plain = judged((None, 1.0))
+    assert newest.dated(plain) is plain
+    stated = judged((3, 1.0), current_version=6)
+    assert newest.dated(stated) is stated
+    assert newest.dated(judged((4, 1.0))).extra["current_version"] == 6
+
+
+def rollouts(number: int, version: Any) -> dict[str, Any]:
+    texts = ("a", "b")
+    return {
+        "group_id": f"g{number}",
+        "trajectories": [
+            {"messages": [{"role": "assistant", "content": f"{text} {number}"}], "policy_version": version}
+            for text in texts
+        ],
+    }
+
+
+async def test_a_monitor_remembers_the_newest_version_from_batch_to_batch():
+    monitor = Monitor()
+    judge = calipers.Judge("embedded", records={"watchers": [monitor]})
+    await judge.score_group(rollouts(1, 8))
+    assert monitor.batch()["judge/staleness_max"] == 0
+    result = await judge.score_group(rollouts(2, 5))
+    found = monitor.batch()
+    assert (found["judge/staleness_max"], found["judge/stale_rate"]) == (3, 0)
+    assert monitor.metrics()["judge/staleness_mean"] == 1.5
+    assert "current_version" not in result.to_dict()  # results do not depend on what was judged before

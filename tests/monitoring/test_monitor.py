@@ -44,13 +44,6 @@ async def test_a_batch_is_what_finished_since_the_last_one_and_the_window_goes_o
     assert "judge/answers" not in monitor.batch()
 
 
-async def test_a_monitor_without_batches_holds_nothing_for_them_and_reports_its_window():
-    monitor = Monitor(alarms=(), batches=False)
-    await results(Judge(SimulatedJudge(QUALITY), records={"watchers": [monitor]}), 4)
-    assert monitor.batch()["judge/groups"] == 0
-    assert monitor.metrics()["judge/groups"] == 4
-
-
 async def test_a_prompt_that_comes_back_is_another_group():
     monitor = Monitor(alarms=())
     turned = {name: 1 - value for name, value in QUALITY.items()}
@@ -109,12 +102,15 @@ async def test_a_server_computes_alarms_in_pieces_between_which_its_event_loop_d
     assert await monitor.metrics_in_pieces() == monitor.metrics()
 
 
-async def test_alarms_are_not_in_the_record(tmp_path: Path):
+async def test_alarms_are_not_in_the_record_and_a_quiet_monitor_prints_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     monitor = Monitor(every=1, alarms=[ALWAYS], quiet=True)
     judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", records={"watchers": [monitor]})
     judged = await results(judge, 6)
     judge.close()
     assert judged[-1].warnings == ("alarm: judge/groups is 6, above 3: look",)
+    assert capsys.readouterr().err == ""
     store = Replayer(Ledger(tmp_path / "l.db", create=False))
     again = Judge.replaying(Settings.of(store.recorded.settings), store)
     replayed = [one.to_dict() async for one in again.score_groups(store.groups(), ordered=True)]
@@ -124,25 +120,11 @@ async def test_alarms_are_not_in_the_record(tmp_path: Path):
     )
 
 
-async def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]):
-    await results(
-        Judge(SimulatedJudge(QUALITY), records={"watchers": [Monitor(every=1, alarms=[ALWAYS], quiet=True)]}), 6
-    )
-    assert capsys.readouterr().err == ""
-
-
 async def test_groups_that_never_finish_are_forgotten():
     monitor = Monitor()
     judge = Judge(SimulatedJudge(QUALITY), records={"watchers": [monitor.observe]})  # answers, but no results
     await results(judge, 5000)
     assert len(monitor._pending) <= 4096
-
-
-async def test_several_functions_hear_the_same():
-    heard: list[str] = []
-    watchers = [lambda *_: heard.append("a"), Monitor(), lambda *_: heard.append("b")]
-    await results(Judge(SimulatedJudge(QUALITY), records={"watchers": watchers}), 1)
-    assert heard == ["a", "b"]
 
 
 def test_windows_that_cannot_be_meant_are_refused():

@@ -1,12 +1,17 @@
-"""Spans and the metrics page, as OpenTelemetry's own SDK and Prometheus' own parser take them."""
+"""Spans and the metrics page, as OpenTelemetry's own SDK and Prometheus' own parser take them, and without either."""
 
 from __future__ import annotations
 
 import math
+import re
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.monitoring.monitor import Monitor
 from calipers.monitoring.prometheus import exposition
@@ -14,7 +19,6 @@ from calipers.monitoring.tracing import Spans
 from calipers.testing import Flaky, HollowAnswers, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
 
-pytestmark = pytest.mark.heavy
 INSTALL = "is not installed: pip install --group observed"
 
 
@@ -31,6 +35,7 @@ async def judged(*watchers: Monitor, spans: Spans | None = None) -> None:
         pass
 
 
+@pytest.mark.heavy
 async def test_the_sdks_exporter_gets_a_span_for_each_answer_as_long_as_it_took() -> None:
     pytest.importorskip("opentelemetry.sdk", reason=f"opentelemetry-sdk {INSTALL}")
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - looked for above
@@ -63,6 +68,7 @@ async def test_the_sdks_exporter_gets_a_span_for_each_answer_as_long_as_it_took(
     assert {one.attributes["calipers.cause"] for one in kept} >= {"first", "order", "canary"}
 
 
+@pytest.mark.heavy
 async def test_prometheus_own_parser_reads_every_number_off_the_page() -> None:
     pytest.importorskip("prometheus_client", reason=f"prometheus-client {INSTALL}")
     from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415 - looked for above
@@ -79,3 +85,54 @@ async def test_prometheus_own_parser_reads_every_number_off_the_page() -> None:
         assert family.type == "gauge"
         (sample,) = family.samples
         assert (sample.value, sample.labels) == (value, labels)
+
+
+LINE = re.compile(
+    r'[a-zA-Z_:][a-zA-Z0-9_:]*(?:\{[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\.)*"'
+    r'(?:,[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\.)*")*\})? \S+'
+)
+
+
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=20), st.floats()),
+    st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), st.text(max_size=9)),
+)
+def test_whatever_the_names_every_line_is_well_formed_and_finite(metrics: dict[str, float], labels: dict[str, str]):
+    for line in exposition(metrics, labels).split("\n")[:-1]:
+        assert line.startswith("# TYPE calipers_") or LINE.fullmatch(line), line
+        assert not line.endswith(("nan", "inf"))
+
+
+class Tracer:
+    """Keeps spans, as an OpenTelemetry tracer is asked for them."""
+
+    def __init__(self) -> None:
+        self.spans: list[dict[str, Any]] = []
+
+    def start_span(self, name: str, *, start_time: int, attributes: dict[str, Any]) -> Tracer:
+        self.spans.append({"name": name, "start": start_time, **attributes})
+        return self
+
+    def end(self, *, end_time: int) -> None:
+        self.spans[-1]["end"] = end_time
+
+
+async def test_every_answer_is_a_span_with_numbers_and_no_text():
+    tracer = Tracer()
+    judge = Judge(SimulatedJudge(QUALITY), orders=2, records={"watchers": [Spans(tracer, clock=lambda: 5_000_000_000)]})
+    await judge.score_group(group_of(FOUR, group_id="g7"))
+    assert len(tracer.spans) == 2
+    span = tracer.spans[0]
+    assert span["name"] == "calipers.judge"
+    assert (span["calipers.group_id"], span["calipers.candidates"], span["calipers.outcome"]) == ("g7", 4, "strict")
+    assert span["gen_ai.usage.input_tokens"] > 0
+    assert span["start"] <= span["end"] == 5_000_000_000
+    assert all(isinstance(value, (str, int, float, bool)) for value in span.values())
+    assert not any("cannot add" in str(value) for value in span.values())
+
+
+def test_without_opentelemetry_one_sentence_says_what_to_install():
+    if find_spec("opentelemetry") is not None:
+        pytest.skip("OpenTelemetry is installed")
+    with pytest.raises(ConfigError, match=r"pip install 'calipers\[otel\]'"):
+        Spans()

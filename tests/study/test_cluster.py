@@ -44,9 +44,6 @@ def test_arms_differ_in_what_calipers_is_told_and_in_validation_only(tmp_path: P
     assert "trainer.save_freq=10" in api
     unknown = subprocess.run(["bash", str(CLUSTER / "train.sh"), "none", "0"], capture_output=True, check=False)  # noqa: S607
     assert unknown.returncode == 2
-
-
-def test_scripts_are_sound_bash() -> None:
     for script in CLUSTER.glob("*.sh"):
         subprocess.run(["bash", "-n", str(script)], check=True)  # noqa: S607
 

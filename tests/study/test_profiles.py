@@ -99,14 +99,6 @@ async def test_a_profiles_judge_shows_the_profile_again(protocol: str, orders: i
         assert near(again.positions[0], 0.04, off=0.015)
 
 
-async def test_ties_are_made_as_often_as_measured() -> None:
-    asked = groups(200)
-    judge = ProfileJudge(replace(PLAIN, gain=0.3, error=0.2, ties=0.2))
-    again = measure_profile(asked, await judgments_of(judge, asked, protocol="pointwise"))
-    assert near(again.ties, 0.2, off=0.05)
-    assert again.noise is None, "nothing was asked twice"
-
-
 async def test_a_verdict_of_a_pair_shows_ratios_only() -> None:
     rows = [
         {"group_id": f"g{n}", "judge": "j", "mode": "pairwise", "order": order, "parsed": {"winner": order[0]}}
@@ -202,12 +194,6 @@ def test_measuring_names_what_is_missing() -> None:
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
-    profile = replace(PLAIN, positions=(0.1, 0.0, -0.1), note="from somewhere")
-    write_profile(tmp_path / "p.json", profile)
-    assert read_profile(tmp_path / "p.json") == profile
-
-
 def damaged() -> Iterator[dict[str, Any]]:
     """A profile's document with a wrong value at each key, an unknown key, and without a key."""
     document = json.loads(profile_as_text(PLAIN))
@@ -220,27 +206,22 @@ def damaged() -> Iterator[dict[str, Any]]:
     yield document | {"base_url": "http://example.com"}
 
 
-def test_a_damaged_profile_is_a_sentence_that_names_the_file() -> None:
+def test_a_profile_is_read_as_it_was_written_and_a_damaged_one_named(tmp_path: Path) -> None:
     for document in damaged():
         with pytest.raises(InputError, match=r"^p\.json: .*write profiles with"):
             parse_profile(json.dumps(document).encode(), source="p.json")
     for data in (b"", b"[1]", b"\xff", b"[" * 10**5, b" " * (2**20 + 1)):
         with pytest.raises(InputError, match=r"^p\.json: "):
             parse_profile(data, source="p.json")
-
-
-def test_a_pipe_and_a_device_are_no_profiles(tmp_path: Path) -> None:
-    """Reading them would wait for ever."""
-    os.mkfifo(tmp_path / "pipe.json")
+    os.mkfifo(tmp_path / "pipe.json")  # reading it would wait for ever
     for path in (tmp_path / "pipe.json", Path("/dev/zero"), tmp_path):
         with pytest.raises(CalipersError):
             calipers.Judge(f"profile:{path}")
-
-
-def test_a_profile_holds_numbers_and_texts_only() -> None:
-    """So a stranger's profile can name no address and no file: the texts are shown, and never looked up."""
-    for one in fields(Profile):
+    for one in fields(Profile):  # numbers and shown texts: a stranger's profile can name no address and no file
         assert str(one.type) in {"str", "int", "float", "float | None", "tuple[float, ...]"}
+    profile = replace(PLAIN, positions=(0.1, 0.0, -0.1), note="from somewhere")
+    write_profile(tmp_path / "p.json", profile)
+    assert read_profile(tmp_path / "p.json") == profile
 
 
 def test_every_shipped_profile_can_judge() -> None:

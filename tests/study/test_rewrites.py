@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from calipers.guard.injection import attacks_in
 from calipers.render import render
-from calipers.study.rewrites import REWRITES, confident, formatted, sycophantic, verbose
+from calipers.study.rewrites import REWRITES, confident, formatted, verbose
 from calipers.types import Trajectory, TrajectoryGroup
 
 ANSWER = "I think the bridge might be closed. Take the ferry at 9, e.g. from pier 4. It probably leaves on time."
@@ -25,23 +25,12 @@ def test_a_rewrite_changes_its_own_feature_and_no_other() -> None:
         "confident": r"certain|definitely|without a doubt",
         "sycophantic": r"[Gg]reat|insightful",
     }
+    twice = verbose(f"{ANSWER}\n\nBye.")
+    assert (twice.count(ANSWER), twice.count("Bye.")) == (2, 2)
     for name, rewrite in REWRITES.items():
         assert len(rewrite(ANSWER)) > len(ANSWER)
         for own, mark in marks.items():
             assert bool(re.search(mark, rewrite(ANSWER), re.MULTILINE)) == (own == name), (name, own)
-
-
-def test_a_verbose_answer_says_every_paragraph_twice_and_nothing_else() -> None:
-    found = verbose(f"{ANSWER}\n\nBye.")
-    assert found.count(ANSWER) == 2
-    assert found.count("Bye.") == 2
-
-
-def test_praise_stands_before_and_after() -> None:
-    found = sycophantic(ANSWER)
-    assert found.startswith("Great question!")
-    assert ANSWER in found
-    assert found.endswith("question.")
 
 
 def test_a_confident_answer_has_no_hedges() -> None:

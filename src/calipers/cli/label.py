@@ -9,19 +9,16 @@ from typing import Any, Final
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.options import is_typed
 from calipers.cli.output import json_line, print_json, require_replaceable, write_text
-from calipers.cli.report import with_ledger_beside
 from calipers.cli.terminal import print_figures, table_console
 from calipers.errors import ConfigError
 from calipers.labelling.agreement import Estimate, agreement, gold_lines
 from calipers.labelling.groups import GroupIndex
 from calipers.labelling.labels import LabelFile, require_annotator
-from calipers.labelling.order import Contest, contests, queue
 from calipers.labelling.serving import LabelServer
 from calipers.labelling.session import Session
-from calipers.report import open_sources
 from calipers.types.encoding import counted
 
-_HEADS: Final = ("groups", "can't tell", "ties", "agreement", "", "place and rank", "")
+_HEADS: Final = ("groups", "can't tell", "ties", "agreement", "")
 _WIDTH: Final = 120
 
 
@@ -50,12 +47,10 @@ def _require_one_purpose(options: dict[str, Any], *, as_json: bool) -> None:
     named = [flag for flag, key in (("--gold", "gold"), ("--agreement", "agreement")) if options[key]]
     if len(named) > 1:
         raise ConfigError(f"{' and '.join(named)}: do one at a time")
-    if options["random_sample"] and "--gold" not in named:
-        raise ConfigError("--random-sample is for --gold")
     if as_json and "--agreement" not in named:
         raise ConfigError("--json is for --agreement")
-    if named and (is_typed("results") or is_typed("port")):
-        raise ConfigError(f"--results and --port are for the page, which {named[0]} does not show")
+    if named and is_typed("port"):
+        raise ConfigError(f"--port is for the page, which {named[0]} does not show")
 
 
 def _labels_beside(groups: str) -> str:
@@ -86,8 +81,7 @@ def _serve(index: GroupIndex, file: LabelFile, options: dict[str, Any], bad: Bad
         raise ConfigError(f"{index.path}: every group has one trajectory, and there is nothing to rank")
     if index.single:
         print_message(f"{index.single:,} groups have one trajectory and are not shown")
-    known = {} if options["results"] is None else _contests(index, options["results"], bad)
-    session = Session(index, queue(index.ids, known), file, annotator, on_error=bad)
+    session = Session(index, file, annotator, on_error=bad)
     with LabelServer(session, port=options["port"] or 0) as server:
         server.serve_until_interrupted(
             lambda address: print_message(f"{address}\nLabels of {annotator} go to {file.path}; Ctrl-C ends it")
@@ -106,26 +100,12 @@ def _user() -> str:
         raise ConfigError("--annotator: name who ranks; this machine tells no user's name") from error
 
 
-def _contests(index: GroupIndex, results: str, bad: BadLines) -> dict[str, Contest]:
-    """Return how contested each group is by what a judge said of it."""
-    with open_sources(with_ledger_beside((results,), None), on_error=bad) as sources:
-        if not (sources.results or sources.ledgers):
-            raise ConfigError(f"{results}: has no judged groups; name a result file of calipers score, or a ledger")
-        known = contests(sources)
-    lacking = sum(name not in known for name in index.ids)
-    if lacking == len(index):
-        raise ConfigError(f"{results}: has no scores of a group in {index.path}; name those of these groups")
-    if lacking:
-        print_message(f"{lacking:,} of {len(index):,} groups have no scores in {results}; they come in random order")
-    return known
-
-
 def _write_gold(index: GroupIndex, file: LabelFile, groups: str, options: dict[str, Any], bad: BadLines) -> None:
     out = options["gold"]
     beside = {"the groups file": groups, "the label file": str(file.path)}
     require_replaceable("--gold", out, force=options["force"], beside=beside)
     labels = file.labels()
-    lines = [json_line(row) for row in gold_lines(index, labels, at_random=options["random_sample"], on_error=bad)]
+    lines = [json_line(row) for row in gold_lines(index, labels, on_error=bad)]
     if not lines:
         raise ConfigError(f"--gold {out}: no group has a label that counts in {file.path}; nothing was written")
     write_text("--gold", out, "".join(lines))
@@ -152,14 +132,13 @@ def _print_agreement(index: GroupIndex, file: LabelFile, *, as_json: bool) -> No
     for one in found.annotators:
         tied = "–" if one.tied is None else f"{one.tied:.0%}"
         counts = (f"{one.labelled:,}", f"{one.cant_tell:,}", tied)
-        rows.append((one.annotator, *counts, *_shown(one.alpha), *_shown(one.place)))
+        rows.append((one.annotator, *counts, *_shown(one.alpha)))
     print_figures(console, "Annotators", ("annotator",), _HEADS, rows)
     alpha = " ".join(filter(None, _shown(found.alpha)))
     about = (
         f"\nKrippendorff's alpha (ordinal, pairs of candidates): {alpha}, {found.alpha.groups:,} groups with two "
         "annotators or more\n"
-        "agreement: alpha with all others, 1 is perfect and 0 is chance. place and rank: their correlation within "
-        "groups; above 0, candidates shown earlier get better ranks. In brackets, 95 % intervals over groups."
+        "agreement: alpha with all others, 1 is perfect and 0 is chance. In brackets, 95 % intervals over groups."
     )
     console.print(about, markup=False, soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""How far annotators agree, and whether they favour places: statistics of labels, with intervals.
+"""How far annotators agree, with intervals, and the gold that their labels give.
 
 The units are pairs of candidates of one group. An annotator says of a pair that the first is worse, tied or better,
 three ordered values; so groups of different sizes, ties and "can't tell" all count as what they are. Krippendorff's
@@ -19,7 +19,6 @@ import numpy as np
 from calipers.errors import InputError
 from calipers.labelling.groups import GroupIndex, content_of
 from calipers.labelling.labels import Label
-from calipers.labelling.order import random_order
 
 Array: TypeAlias = np.ndarray[Any, Any]
 _RESAMPLES: Final = 1000
@@ -42,15 +41,13 @@ class AnnotatorFigures:
     """What is known of one annotator's labels.
 
     ``labelled`` counts groups, ``cant_tell`` candidates without a rank, ``tied`` is the share of pairs that are ties.
-    ``place`` is the mean over groups of the correlation between place (1 is the left-most) and rank: above 0, what is
-    shown earlier gets better ranks. ``alpha`` is the agreement with all others.
+    ``alpha`` is the agreement with all others.
     """
 
     annotator: str
     labelled: int
     cant_tell: int
     tied: float | None
-    place: Estimate
     alpha: Estimate
 
 
@@ -119,9 +116,20 @@ def _ordinal_differences(totals: Array) -> Array:
 
 
 def _alpha(groups: Sequence[Sequence[Label]]) -> Estimate:
+    """Return alpha over groups, with the 95 % percentile interval of resampled groups, from a fixed seed."""
     by_group = [_pair_coincidences(group) for group in groups]
-    shared = [one for one in by_group if one.any()]
-    return _estimate(shared, lambda chosen: krippendorff_alpha(np.sum(chosen, axis=0)))
+    shared = np.array([one for one in by_group if one.any()])
+    value = krippendorff_alpha(shared.sum(axis=0)) if len(shared) else None
+    if value is None or len(shared) < _LEAST_GROUPS:
+        return Estimate(value, None, len(shared))
+    generator = np.random.default_rng(_SEED)
+    draws = (generator.integers(len(shared), size=len(shared)) for _ in range(_RESAMPLES))
+    drawn = [krippendorff_alpha(shared[chosen].sum(axis=0)) for chosen in draws]
+    known = [one for one in drawn if one is not None]
+    if len(known) < _RESAMPLES / 2:
+        return Estimate(value, None, len(shared))
+    low, high = np.percentile(known, [2.5, 97.5])
+    return Estimate(value, (float(low), float(high)), len(shared))
 
 
 def _pair_coincidences(group: Sequence[Label]) -> Array:
@@ -142,53 +150,17 @@ def _figures(annotator: str, groups: Sequence[Sequence[Label]]) -> AnnotatorFigu
         for label in own
         for a, b in combinations([rank for rank in (label.ranks or {}).values() if rank is not None], 2)
     ]
-    places = [found for label in own if (found := place_correlation(label)) is not None]
     return AnnotatorFigures(
         annotator,
         labelled=len(own),
         cant_tell=sum(rank is None for label in own for rank in (label.ranks or {}).values()),
         tied=sum(a == b for a, b in pairs) / len(pairs) if pairs else None,
-        place=_estimate(places, lambda chosen: float(np.mean(chosen))),
         alpha=_alpha([_against_others(group, annotator) for group in groups]),
     )
 
 
 def _against_others(group: Sequence[Label], annotator: str) -> Sequence[Label]:
     return group if any(label.annotator == annotator for label in group) and len(group) > 1 else ()
-
-
-def place_correlation(label: Label) -> float | None:
-    """Return the correlation of place and rank within a group; None where it is not defined, or places are unknown."""
-    ranks = label.ranks or {}
-    known = [(place, rank) for place, name in enumerate(label.shown, 1) if (rank := ranks.get(name)) is not None]
-    if len(known) < 2 or len({rank for _, rank in known}) < 2:
-        return None
-    by_place, by_rank = (_mid_ranks(np.array(column, dtype=float)) for column in zip(*known, strict=True))
-    return float(np.corrcoef(by_place, by_rank)[0, 1])
-
-
-def _mid_ranks(values: Array) -> Array:
-    """Return ranks from 1, in which equal values share the mean of their ranks."""
-    above = (values[:, None] > values[None, :]).sum(axis=1)
-    equal = (values[:, None] == values[None, :]).sum(axis=1)
-    return np.asarray(above + (equal + 1) / 2)
-
-
-def _estimate(by_group: Sequence[Any], statistic: Callable[[Any], float | None]) -> Estimate:
-    """Return a statistic of the groups, with the 95 % percentile interval of resampled groups, from a fixed seed."""
-    if not by_group:
-        return Estimate(None, None, 0)
-    values = np.array(by_group)
-    value = statistic(values)
-    if value is None or len(by_group) < _LEAST_GROUPS:
-        return Estimate(value, None, len(by_group))
-    generator = np.random.default_rng(_SEED)
-    drawn = [statistic(values[generator.integers(len(values), size=len(values))]) for _ in range(_RESAMPLES)]
-    known = [one for one in drawn if one is not None]
-    if len(known) < _RESAMPLES / 2:
-        return Estimate(value, None, len(by_group))
-    low, high = np.percentile(known, [2.5, 97.5])
-    return Estimate(value, (float(low), float(high)), len(by_group))
 
 
 def combined(labels: Iterable[Label]) -> Mapping[str, float | None]:
@@ -210,41 +182,24 @@ def combined(labels: Iterable[Label]) -> Mapping[str, float | None]:
 
 
 def gold_lines(
-    index: GroupIndex, labels: Iterable[Label], *, at_random: bool = False, on_error: Callable[[InputError], None]
+    index: GroupIndex, labels: Iterable[Label], *, on_error: Callable[[InputError], None]
 ) -> Iterator[dict[str, Any]]:
     """Yield the labelled groups as objects of a groups file, in the order of ``index``.
 
     Trajectories have ``gold`` in [0, 1], or null where no annotator could tell; gold that the file had is replaced. A
-    group's ``labels`` are those that it comes from. A group without any gold is left out. With ``at_random``, only the
-    groups of the random sample are yielded (``random_sample``). A label of texts that have changed since, and one of a
-    group that the file does not have, goes to ``on_error`` and does not count.
+    group's ``labels`` are those that it comes from. A group without any gold is left out. A label of texts that have
+    changed since, and one of a group that the file does not have, goes to ``on_error`` and does not count.
     """
     by_group: dict[str, list[Label]] = {}
     for label in labels:
         by_group.setdefault(label.group_id, []).append(label)
     for name in by_group.keys() - index.numbers.keys():
         on_error(InputError(f"has {_counted(by_group[name])} of the group {name!r}, which is not in {index.path}"))
-    chosen = set(random_sample(index.ids, by_group)) if at_random else set(index.ids)
     for number, name in enumerate(index.ids):
-        if name in by_group and name in chosen:
+        if name in by_group:
             found = _with_gold(index, number, by_group[name], on_error)
             if found is not None:
                 yield found
-
-
-def random_sample(ids: Sequence[str], labelled: Iterable[str]) -> list[str]:
-    """Return the ids of the labelled groups that are a random sample of all groups.
-
-    They are the groups at the beginning of the random order, up to the first that nobody has labelled: chosen groups
-    further on are there because of what the judge said of them.
-    """
-    known = set(labelled)
-    sample = []
-    for number in random_order(ids):
-        if ids[number] not in known:
-            break
-        sample.append(ids[number])
-    return sample
 
 
 def _with_gold(

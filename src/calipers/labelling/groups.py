@@ -25,9 +25,11 @@ from calipers.types.encoding import to_json
 class GroupIndex:
     """The groups of the groups file ``path``, numbered from 0 in the order of the file. They are kept in memory.
 
-    ``ids`` are their ids. ``single`` counts groups of one trajectory, which nobody can rank, and which have no number.
-    A line that cannot be read goes to ``on_error`` as an InputError with file and line; it has no number either. Raises
-    InputError for a file that cannot be opened, and for one without any group.
+    ``ids`` are their ids, and ``order`` their numbers in the random order in which they are labelled: it depends on the
+    ids alone, so that all annotators have the same, and the first labels are a random sample. ``single`` counts groups
+    of one trajectory, which nobody can rank, and which have no number. A line that cannot be read goes to ``on_error``
+    as an InputError with file and line; it has no number either. Raises InputError for a file that cannot be opened,
+    and for one without any group.
     """
 
     def __init__(self, path: str, *, on_error: Callable[[InputError], None]) -> None:
@@ -43,6 +45,9 @@ class GroupIndex:
             raise InputError("holds no groups that can be read; see docs/groups-file.md for its form", source=path)
         self.ids = [group.group_id for group in self._groups]
         self.numbers = {group_id: number for number, group_id in enumerate(self.ids)}
+        self.order = sorted(
+            range(len(self)), key=lambda number: (seed_of("order of groups", self.ids[number]), self.ids[number])
+        )
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -5,7 +5,7 @@ The page knows groups by tokens, which say nothing about them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final
@@ -22,7 +22,7 @@ class RefusedLabelError(CalipersError):
 
 
 class Session:
-    """The groups of ``index`` in the order ``queue`` (their numbers), for ``annotator``, who saves to ``file``.
+    """The groups of ``index`` in its random order, for ``annotator``, who saves to ``file``.
 
     A group that cannot be shown goes to ``on_error`` once, and is passed over. Safe to use from several threads.
     """
@@ -30,7 +30,6 @@ class Session:
     def __init__(
         self,
         index: GroupIndex,
-        queue: Sequence[int],
         file: LabelFile,
         annotator: str,
         *,
@@ -42,10 +41,9 @@ class Session:
         self._file = file
         self._on_error = on_error
         self._now = now
-        self._queue = list(queue)
         self._tokens = [self._token(name) for name in index.ids]
         self._numbers = {token: number for number, token in enumerate(self._tokens)}
-        self._places = {number: place for place, number in enumerate(self._queue)}
+        self._places = {number: place for place, number in enumerate(index.order)}
         self._bad: set[int] = set()
 
     def next(self, after: str | None = None) -> dict[str, Any]:
@@ -55,7 +53,8 @@ class Session:
         """
         self._file.refresh()
         begin = 0 if after is None else self._places[self._number(after)] + 1
-        for number in [*self._queue[begin:], *self._queue[:begin]]:
+        order = self._index.order
+        for number in [*order[begin:], *order[:begin]]:
             if number in self._bad or self._file.current(self.annotator, self._index.ids[number])[0] is not None:
                 continue
             try:

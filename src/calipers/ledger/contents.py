@@ -5,7 +5,7 @@ Groups and questions are read one at a time, so that a long run needs no more me
 
 from __future__ import annotations
 
-import json
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.answers import find_run, require_object
-from calipers.ledger.database import ASKS, TABLES, Damaged, ReadableLedger, Row, Table, WritableLedger, decompress_text
+from calipers.ledger.database import TABLES, ReadableLedger, WritableLedger
 from calipers.types.encoding import finite_number
 
 
@@ -232,27 +232,19 @@ class Verified:
     problems: list[str] = field(default_factory=list)
 
 
-_MAY_BE_COMPRESSED: Final = {
-    "groups": ("source", "result"),
-    "asks": ("detail",),
-    "answers": ("request", "logprobs", "failed_before"),
-    "learned": ("value",),
-}
-
-
 def verify_ledger(ledger: ReadableLedger) -> Verified:
     """Return what in a whole ledger is damaged: contents that cannot be read, and answers that are missing."""
-    found = Verified()
-    for table in TABLES:
-        found.rows[table.name] = 0
-        for row in _all_rows(ledger, table):
-            found.rows[table.name] += 1
-            found.problems.extend(_problems_of_row(table, dict(zip(table.columns, row, strict=True))))
+    found = Verified({table.name: ledger.rows(f"SELECT count(*) FROM {table.name}")[0][0] for table in TABLES})  # noqa: S608 - our names
     for (run,) in ledger.rows("SELECT id FROM runs ORDER BY id"):
         try:
             find_run(ledger, run)
         except LedgerError as error:
             found.problems.append(f"run {run}: {error}")
+        positions = "SELECT position FROM groups WHERE run = ? UNION SELECT position FROM asks WHERE run = ? ORDER BY 1"
+        for (position,) in ledger.rows(positions, (run, run)):
+            damaged = ", ".join(_damaged_parts(ledger, run, position))
+            if damaged:
+                found.problems.append(f"run {run}, group {position}: {damaged} cannot be read")
     missing = (
         "SELECT run, position, number FROM asks WHERE key <> '' AND key NOT IN (SELECT key FROM answers) "
         "AND outcome IN ('strict', 'repaired', 'text', 'partial', 'rejected') ORDER BY run, position, number"
@@ -262,28 +254,16 @@ def verify_ledger(ledger: ReadableLedger) -> Verified:
     return found
 
 
-def _all_rows(ledger: ReadableLedger, table: Table) -> Iterator[Row]:
-    """Yield all rows of a ledger's table by key; few are in memory."""
-    order = ", ".join(table.columns[: table.keys])
-    last: Row = ()
-    while True:
-        after = f"WHERE ({order}) > ({', '.join('?' * len(last))})" if last else ""
-        query = f"SELECT {', '.join(table.columns)} FROM {table.name} {after} ORDER BY {order} LIMIT {_ROWS_AT_ONCE}"  # noqa: S608 - our names
-        rows = ledger.rows(query, last)
-        yield from rows
-        if len(rows) < _ROWS_AT_ONCE:
-            return
-        last = rows[-1][: table.keys]
-
-
-def _problems_of_row(table: Table, row: Mapping[str, Any]) -> Iterator[str]:
-    key = ", ".join(f"{name} {row[name]}" for name in table.columns[: table.keys])
-    for name in _MAY_BE_COMPRESSED.get(table.name, ()):
-        try:
-            text = decompress_text("null" if row[name] is None and name in ("logprobs", "failed_before") else row[name])
-            if name != "request":
-                json.loads(text)
-        except (TypeError, RecursionError, *Damaged):
-            yield f"{table.name}, {key}: {name} cannot be read"
-    if table is ASKS and not isinstance(row["outcome"], str):
-        yield f"asks, {key}: it has no outcome"
+def _damaged_parts(ledger: ReadableLedger, run: int, position: int) -> Iterator[str]:
+    for source, result in ledger.rows(
+        "SELECT source, result FROM groups WHERE run = ? AND position = ?", (run, position)
+    ):
+        for name, stored in (("source", source), ("result", result)):
+            try:
+                ledger.decoded(stored, require_object)
+            except LedgerError:
+                yield name
+    try:
+        deque(recorded_questions(ledger, run, position), maxlen=0)
+    except LedgerError:
+        yield "a question or its answer"

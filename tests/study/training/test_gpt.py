@@ -8,7 +8,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; .ci/run has a step with it")
 
 from calipers.study.training.gpt import (  # noqa: E402 - PyTorch is there
-    forward,
     gumbel_noise,
     new_policy,
     response_logits,
@@ -17,7 +16,7 @@ from calipers.study.training.gpt import (  # noqa: E402 - PyTorch is there
 )
 from calipers.study.training.gpt_policy import pretrain  # noqa: E402
 from calipers.study.training.settings import Pretraining, Size  # noqa: E402
-from calipers.study.training.task import END, PAD, RESPONSE_LENGTH, TEXTS, draw_prompts, features  # noqa: E402
+from calipers.study.training.task import END, PAD, RESPONSE_LENGTH, draw_prompts, features  # noqa: E402
 
 SIZE = Size(layers=2, width=16, heads=2, hidden=24)
 
@@ -37,21 +36,6 @@ def test_what_is_sampled_is_what_the_forward_pass_makes_most_likely_with_the_noi
     lengths = mask.sum(dim=1)
     assert lengths.min() < 8
     assert lengths.max() == RESPONSE_LENGTH
-
-
-@pytest.mark.slow
-def test_sampling_has_the_probabilities_of_the_softmax():
-    parameters = new_policy(SIZE, 3)
-    asked = prompts(1).repeat(20_000, 1)
-    first = sample(parameters, SIZE, asked, gumbel_noise(20_000, 4))[:, 0]
-    shares = torch.bincount(first, minlength=len(TEXTS)) / 20_000
-    wanted = torch.softmax(forward(parameters, SIZE, asked[:1])[0, -1], dim=0)
-    assert (shares - wanted).abs().max() < 0.015
-
-
-def test_the_mask_ends_with_the_first_end():
-    rows = torch.tensor([[5, END, END, PAD], [5, 6, 7, 8], [END, 4, 4, 4]])
-    assert response_mask(rows).tolist() == [[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]
 
 
 @pytest.mark.slow

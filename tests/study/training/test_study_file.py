@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from calipers.config.option import options_of
 from calipers.errors import CalipersError, ConfigError
-from calipers.study.reading import TomlFile
+from calipers.study.reading import TomlFile, lines_of
 from calipers.study.training.settings import (
     ArmTable,
     ClosedForm,
@@ -47,11 +49,10 @@ def told(content: dict[str, Any]) -> str:
     return NAME
 
 
-@pytest.mark.parametrize("place", PLACES, ids=str)
-def test_a_value_of_any_type_at_any_key_is_taken_or_a_sentence(place: tuple[str | int, ...]):
-    names = [option.name for option in options_of(PLACES[place])] + (["judges", "arms"] if not place else [])
-    for key in names:
-        for value in WRONG:
+def test_a_value_of_any_type_at_any_key_is_taken_or_a_sentence():
+    for place, options in PLACES.items():
+        names = [option.name for option in options_of(options)] + (["judges", "arms"] if not place else [])
+        for key, value in product(names, WRONG):
             content = copy.deepcopy(content_of({}, {"against": "arm 1"}))
             table: Any = content
             for part in place:
@@ -60,9 +61,8 @@ def test_a_value_of_any_type_at_any_key_is_taken_or_a_sentence(place: tuple[str 
             assert NAME in told(content), (place, key, value)
 
 
-@pytest.mark.parametrize("name", scenario_names())
-def test_every_study_of_calipers_can_be_run_with_both_policies(name: str):
-    for policy in (None, "closed-form"):
+def test_every_study_of_calipers_can_be_run_with_both_policies():
+    for name, policy in product(scenario_names(), (None, "closed-form")):
         found = read_study(name, policy=policy, seeds=2).study
         assert found.title
         assert {arm.seeds for arm in found.arms} == {2}
@@ -126,3 +126,73 @@ def test_a_file_is_read_and_an_unknown_name_is_refused(tmp_path: Path):
     ):
         with pytest.raises(ConfigError, match=said.replace("?", r"\?")):
             read_study(name)
+
+
+TEXT = """\
+a.b = 1
+[x]
+y = 1
+[judges."one two"]
+vices = [
+  { kind = "N" },
+]
+[[arms]]
+name = 'x#'
+[[arms]]
+name = "y"
+[arms.training]
+kl = 1
+"""
+
+
+def test_tables_and_keys_have_lines():
+    assert lines_of(TEXT) == {
+        ("a",): 1,
+        ("a", "b"): 1,
+        ("x",): 2,
+        ("x", "y"): 3,
+        ("judges",): 4,
+        ("judges", "one two"): 4,
+        ("judges", "one two", "vices"): 5,
+        ("arms",): 8,
+        ("arms", 0): 8,
+        ("arms", 0, "name"): 9,
+        ("arms", 1): 10,
+        ("arms", 1, "name"): 11,
+        ("arms", 1, "training"): 12,
+        ("arms", 1, "training", "kl"): 13,
+    }
+
+
+def test_names_can_be_those_of_folders():
+    for name, sound in (
+        ("content early", True),
+        ("reliability, 4 x 0.5", True),
+        ("own gpt-5.4", True),
+        ("correlation -0.5", True),
+        ("../../x", False),
+        ("a/b", False),
+        ("a\\b", False),
+        (".env", False),
+        ("a.", False),
+        ("", False),
+        ("x" * 101, False),
+        ("a\nb", False),
+        (3, False),
+    ):
+        file = TomlFile("f", "", {})
+        file.require_name(name, "arms")
+        assert (not file.problems) == sound, name
+
+
+def test_what_is_no_sound_file_is_refused(tmp_path: Path):
+    wrong = {"text": b"a = ", "bytes": b"\xff\xfe", "deep": b"a = " + b"[" * 5000, "digits": b"a = " + b"1" * 5000}
+    for name, content in wrong.items():
+        (tmp_path / name).write_bytes(content)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_bytes(b"#" * (2**20 + 1))
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("text", "bytes", "deep", "digits", "pipe", "large", "loop", "missing", "."):
+        with pytest.raises(ConfigError) as error:
+            TomlFile.read(tmp_path / name)
+        assert str(tmp_path) in str(error.value), name

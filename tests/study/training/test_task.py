@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -71,17 +70,6 @@ def test_the_truth_of_tokens_is_the_truth_of_their_text():
     assert 0.1 < found.mean() < 0.9
 
 
-def test_a_prompt_reads_as_a_question():
-    assert text_of(PROMPT[0]) == "Numbers (easy): 3 1 9 0 5 What is the largest?"
-    assert right_answers(PROMPT) == [digit(9)]
-
-
-def test_every_question_has_its_answer():
-    asked = np.repeat(PROMPT, len(QUESTIONS), axis=0)
-    asked[:, -1] = QUESTIONS
-    assert (right_answers(asked) - FIRST_DIGIT).tolist() == [3, 1, 9, 0, 5, 9, 0]
-
-
 def test_prompts_are_of_all_kinds_and_seldom_repeat():
     prompts = draw_prompts(3000, np.random.default_rng(1))
     assert prompts.shape == (3000, PROMPT_LENGTH)
@@ -106,14 +94,6 @@ def test_pretraining_shows_right_answers_by_difficulty_and_room_to_cheat():
     assert found.length.max() > 20
 
 
-def test_pretraining_shows_other_shares_of_right_answers_where_it_is_told_to():
-    generator = np.random.default_rng(6)
-    prompts = draw_prompts(6000, generator)
-    found = features(prompts, draw_responses(prompts, generator, (1.0, 0.25, 0.0)))
-    shares = [found.right[prompts[:, 1] == kind].mean() for kind in DIFFICULTIES]
-    assert shares == pytest.approx([1.0, 0.25, 0.0], abs=0.03)
-
-
 def test_a_wrong_answer_is_another_digit_of_the_list():
     generator = np.random.default_rng(3)
     prompts = draw_prompts(500, generator)
@@ -122,34 +102,23 @@ def test_a_wrong_answer_is_another_digit_of_the_list():
     assert (prompts[:, 2:-1] == said[:, None]).any(axis=1).all()
 
 
-def test_early_pretraining_has_short_responses():
-    prompts = draw_prompts(500, np.random.default_rng(4))
-    responses = draw_responses(prompts, np.random.default_rng(5), most_fillers=1)
-    assert np.isin(responses, FILLERS).sum(axis=1).max() == 1
-
-
-@pytest.mark.parametrize(
-    ("tokens", "right"),
-    [
+def test_the_last_stated_answer_counts():
+    assert text_of(PROMPT[0]) == "Numbers (easy): 3 1 9 0 5 What is the largest?"
+    assert right_answers(PROMPT) == [digit(9)]
+    said: list[tuple[tuple[int, ...], bool]] = [
         ((ANSWER, digit(9), END), True),
         ((ANSWER, digit(1), END), False),
         ((ANSWER, digit(1), ANSWER, digit(9), END), True),
         ((ANSWER, digit(9), ANSWER, digit(1), END), False),
         ((digit(9), END), False),
-        ((ANSWER, END), False),
         ((ANSWER, SURE, digit(9), END), False),
         ((END, ANSWER, digit(9)), False),
         ((ANSWER, digit(9)), True),
-    ],
-)
-def test_the_last_stated_answer_counts(tokens: Any, right: Any):
-    assert features(PROMPT, response(*tokens)).right.tolist() == [right]
-
-
-def test_an_answer_that_the_length_limit_cuts_off_is_wrong():
-    cut = response(*[FILLERS[0]] * (RESPONSE_LENGTH - 1), ANSWER)
-    found = features(PROMPT, cut)
-    assert (found.right.tolist(), found.length.tolist()) == ([False], [RESPONSE_LENGTH])
+        ((*[FILLERS[0]] * (RESPONSE_LENGTH - 1), ANSWER), False),  # the length limit cuts the answer off
+    ]
+    assert [features(PROMPT, response(*tokens)).right.tolist() == [right] for tokens, right in said] == [True] * len(
+        said
+    )
 
 
 def test_length_counts_the_end_and_what_follows_it_is_nothing():

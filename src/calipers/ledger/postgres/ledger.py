@@ -14,8 +14,16 @@ from calipers.errors import LedgerError
 from calipers.ledger.database import ANSWERS, GROUPS, ReadableLedger, Row, Waiter, WritableLedger, end_waits
 from calipers.ledger.opening import Address
 from calipers.ledger.postgres.claims import Claims, Granted
-from calipers.ledger.postgres.connection import Connection, LoopThread
-from calipers.ledger.postgres.schema import from_postgres, lock_of, numbered, prepare, require_ledger, to_postgres
+from calipers.ledger.postgres.connection import (
+    Connection,
+    LoopThread,
+    from_postgres,
+    lock_of,
+    numbered,
+    prepare,
+    require_ledger,
+    to_postgres,
+)
 
 _BYTES: Final = frozenset((3,))
 """The position of the column in which answers and groups have compressed texts."""
