@@ -17,7 +17,7 @@ from calipers.monitoring.answers import Answer, Shape, answer_for_metrics, candi
 from calipers.monitoring.health import health
 from calipers.monitoring.monitor import Monitor
 from calipers.monitoring.staleness import NewestVersion
-from calipers.protocols.listwise import Listwise
+from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.types import (
     Ask,
