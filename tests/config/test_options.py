@@ -93,10 +93,11 @@ def test_a_value_below_its_range_is_refused_and_the_lowest_within_is_not(option:
 @pytest.mark.parametrize("option", [one for one in OPTIONS if one.high is not None], ids=lambda option: option.key)
 def test_a_value_above_its_range_is_refused_and_the_highest_within_is_not(option: Option) -> None:
     assert option.high is not None
-    above = option.high if option.below else option.high + 1e-9
+    step = 1 if option.kind == "whole" else 1e-9
+    above = option.high if option.below else option.high + step
     with pytest.raises(ConfigError, match=f"{option.name}={above!r}: it must be"):
         JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: above}))
-    JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: option.high - 1e-9}))
+    JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: option.high - (step if option.below or step < 1 else 0)}))
 
 
 @pytest.mark.parametrize("option", [one for one in OPTIONS if one.group], ids=lambda option: option.key)

@@ -44,16 +44,6 @@ async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(
     assert faulty.posts == []
 
 
-async def test_an_address_where_nobody_is_is_said_before_a_question_is_asked() -> None:
-    cases: list[tuple[str, str]] = [
-        ("http://127.0.0.1:9/v1", "is the server running, and is this its address"),
-        ("http://nowhere.invalid/v1", "is it spelled right"),
-    ]
-    for url, words in cases:
-        with pytest.raises(ConfigError, match=words):
-            await judge_at(url).check()
-
-
 async def test_https_to_a_server_that_speaks_http(faulty: FaultyServer) -> None:
     with pytest.raises(ConfigError, match="should the address begin with http://"):
         await judge_at(faulty.url.replace("http:", "https:")).check()
@@ -95,9 +85,6 @@ async def test_what_only_a_question_shows_is_every_trajectorys_reason_and_no_num
         (400, "m is not a multimodal model"),
         (400, "At most 0 image(s) may be provided in one prompt."),
         (500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
-        (400, "This model does not support image input."),
-        (400, "Invalid content type. image_url is only supported by certain models."),
-        (404, "No endpoints found that support image input"),
         (400, "Failed to deserialize the JSON body: messages[1]: unknown variant `image_url`, expected `text`"),
     ],
 )
@@ -121,12 +108,8 @@ def test_settings_that_cannot_work_are_said_when_the_judge_is_made() -> None:
         ({"budget": {"tokens": 100}}, "does not cover one call"),
         ({"budget": {"usd": 1.0}}, "needs the price"),
         ({"params": {"max_tokens": 5}}, "use max_tokens (--max-tokens) instead"),
-        ({"params": {"max_completion_tokens": 5}}, "use max_tokens (--max-tokens) instead"),
-        ({"params": {"model": "x"}}, "calipers sets it itself"),
         ({"params": {"stream": True}}, "calipers sets it itself"),
         ({"api_key": "a\nb"}, "characters that HTTP does not take"),
-        ({"concurrency": 0}, "concurrency"),
-        ({"timeout": 0}, "timeout"),
         ({"ledger": object()}, "an open ledger or a Store"),
     ]
     for settings, words in cases:

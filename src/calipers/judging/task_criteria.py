@@ -18,7 +18,7 @@ from calipers.criteria.task import NO_PROMPT, reference_of, rendered_task
 from calipers.interfaces import Store
 from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import QueryLoop, Strategies
-from calipers.judging.results import total_usage, usage_and_failed_calls, with_added_calls
+from calipers.judging.results import Spent, with_added_calls
 from calipers.ledger import Recorder
 from calipers.ledger.calls import SingleFlight
 from calipers.rubric import DEFAULT_RUBRIC
@@ -67,12 +67,12 @@ class TaskCriteria:
 
         Groups with the same ``question`` share its answers.
         """
-        paid, failed = usage_and_failed_calls(self.answered)
+        spent = Spent.on(self.answered)
         shown: dict[str, Any] = {
             "written": written(self.criteria),
             "problem": self.problem,
-            "calls": len(paid),
-            "usage": total_usage(paid, failed).to_dict(),
+            "calls": spent.calls,
+            "usage": spent.usage.to_dict(),
             "question": next((done.question for done in self.answered if done.question), None),
         }
         refused = [note for done in self.answered if isinstance(done.result, Reading) for note in done.result.warnings]
