@@ -95,9 +95,10 @@ def test_a_value_above_its_range_is_refused_and_the_highest_within_is_not(option
     assert option.high is not None
     step = 1 if option.kind == "whole" else 1e-9
     above = option.high if option.below else option.high + step
+    highest = option.high - 1e-9 if option.kind == "number" else option.high
     with pytest.raises(ConfigError, match=f"{option.name}={above!r}: it must be"):
         JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: above}))
-    JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: option.high - (step if option.below or step < 1 else 0)}))
+    JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: highest}))
 
 
 @pytest.mark.parametrize("option", [one for one in OPTIONS if one.group], ids=lambda option: option.key)
@@ -215,7 +216,7 @@ def test_calls_and_records_that_decide_nothing_are_not_recorded() -> None:
 
 
 def test_the_most_presentations_are_refused_without_resolve_but_for_the_default():
-    with pytest.raises(ConfigError, match=r"most=4 .* has no effect without resolve="):
+    with pytest.raises(ConfigError, match="most=4 has no effect without resolve="):
         calipers.Judge.of({"judge": "embedded", "most": 4, "resolve": False})
     calipers.Judge.of({"judge": "embedded", "most": 4, "resolve": True}).close()
     calipers.Judge.of({"judge": "embedded", "most": 8}).close()

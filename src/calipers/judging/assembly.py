@@ -6,7 +6,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from calipers import registry
 from calipers.aggregators.bias_correction import BiasCorrected
@@ -18,7 +18,6 @@ from calipers.config.grouped_options import Observer, Records
 from calipers.config.settings import Settings
 from calipers.guard.canary import CanaryAmong, CanaryFirst
 from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform, Watcher
-from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import Strategies
 from calipers.planners.first_asks import Chunks, FirstAsks
 from calipers.planners.follow_ups import FollowUps
@@ -26,9 +25,6 @@ from calipers.planners.panel import Cycle, Everyone, Fallback
 from calipers.planners.resolving import Resolving, Swapping
 from calipers.protocols.question import Parse
 from calipers.rewards.reliable import Shrunk
-
-if TYPE_CHECKING:
-    from calipers.judging.task_criteria import CriteriaWriter
 
 _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
     "all": Everyone,
@@ -54,15 +50,6 @@ def observers_of(records: Records) -> tuple[tuple[Observer, ...], tuple[Watcher,
 
         observers.append(print_answer)
     return tuple(filter(None, observers)), seen
-
-
-def criteria_writer(judges: JudgeInstances, settings: Settings) -> CriteriaWriter | None:
-    """Return what has criteria written for each prompt before its answers are judged; None if nobody writes any."""
-    if settings.criteria.mode == "off":
-        return None
-    from calipers.judging.task_criteria import CriteriaWriter  # noqa: PLC0415 - few judges have criteria written
-
-    return CriteriaWriter(judges, settings)
 
 
 def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:

@@ -18,7 +18,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.guard.injection import attacks_in_steps
 from calipers.inputs import group_in_steps
 from calipers.interfaces import Store
-from calipers.judging.assembly import build_strategies, criteria_writer, observers_of
+from calipers.judging.assembly import build_strategies, observers_of
 from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
 from calipers.judging.excluded import (
@@ -111,7 +111,6 @@ class Judge:
         self._judges = judges
         self._parse = parse
         self._strategies = self._build_strategies(settings)
-        self._criteria = criteria_writer(judges, settings)
         # Groups begun beyond the calls in flight keep the judge busy while answers are recorded. A group that waits for
         # its call uses up its deadline, so with a deadline no group is begun early.
         self._ahead = 0 if settings.deadline is not None else min(_MOST_AHEAD, concurrency // 2)
@@ -281,8 +280,10 @@ class Judge:
         warnings = (*unused_content_warnings(group, settings), *settings.warnings)
         store, written = self.store, None
         answered: tuple[Answered, ...] = ()
-        if self._criteria is not None and is_judged(view, settings):
-            written, settings = await self._criteria.settings_for(shown, number, settings, store, ends)
+        if settings.criteria.mode != "off" and is_judged(view, settings):
+            from calipers.judging.task_criteria import settings_with_criteria  # noqa: PLC0415 - few judges write any
+
+            written, settings = await settings_with_criteria(self._judges, shown, number, settings, store, ends)
             view = await pace_of_loop().run(_rendered_in_steps(shown, settings))
         grading = None if settings.question.grading is None else settings.grading
         if grading is not None:
