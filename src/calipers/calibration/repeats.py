@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calipers.aggregators.noise import Noise
-from calipers.aggregators.resolution import StoppingRule, usual_spread
+from calipers.aggregators.resolution import StoppingRule
 from calipers.calibration.measures import Array, Flags, fidelity, mean_of_known
 
 _EDGE = 1e-12
@@ -54,7 +54,7 @@ def learn_noise(calls: Array, *, shared: bool) -> Learned | None:
     noise = Noise.learn(squares.tolist(), freedom.tolist())
     if noise is None:
         return None
-    return Learned(noise, usual_spread(_single_spread(calls), noise.variance))
+    return Learned(noise, max(_single_spread(calls) - noise.variance, 0.0))
 
 
 def _single_spread(calls: Array) -> float:
