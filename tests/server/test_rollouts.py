@@ -214,9 +214,9 @@ async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty:
         assert (await server.post("/v1/groups", group)).body == first.body
         named = {**group, "group_id": "g", "run": "r"}
         assert (await server.post("/v1/groups", named)).body["group_id"] == "g"
+        assert (await server.post("/v1/groups", {"trajectories": []})).status == 422
         infinite = b'{"trajectories": [{"messages": [], "metadata": {"z": 1e999}}]}'
-        for wrong in ({"trajectories": []}, infinite):
-            assert (await server.post("/v1/groups", wrong)).status == 422
+        assert (await server.post("/v1/groups", infinite)).status == 422
     assert questions(faulty) == 1
 
 
