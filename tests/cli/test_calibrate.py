@@ -78,7 +78,7 @@ def test_what_cannot_be_measured_is_one_sentence_before_a_judge_is_paid(
     cases: list[tuple[tuple[str, ...], str]] = [
         (("pretty.jsonl", *judge), "pretty.jsonl:1: "),
         (("text.jsonl", *judge, "--estimate"), "text.jsonl:1: trajectory 'a': 'gold' must be a"),
-        (("content.jsonl", *judge), """. Write 'content' as "messages": [{"role": "assistant","""),
+        (("content.jsonl", *judge), "no group has two trajectories with 'messages'"),
         (("shown.jsonl", *judge, "--save", "none/said.jsonl"), "--save none/said.jsonl: its folder does not exist"),
         (("shown.jsonl", *judge, "--judge", again), "is named twice; to ask a judge more often, use --samples"),
         (("shown.jsonl", *judge, "--judge", again, "--estimate"), "is named twice"),

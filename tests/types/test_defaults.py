@@ -11,11 +11,11 @@ def test_what_describes_one_call_or_one_process_is_neither_compared_nor_shown() 
     fields = [(f"{noun.__name__}.{one.name}", one) for noun in nouns for one in dataclasses.fields(noun)]
     assert {name for name, one in fields if not one.compare} == {
         "Completion.sent", "Completion.recorded", "Completion.fingerprint", "Completion.text_source",
-        "Completion.failed", "Completion.question", "JudgeRequest.on_failed_call", "Trajectory.prepared",
+        "Completion.failed", "Completion.question", "JudgeRequest.on_failed_call",
     }  # fmt: skip
     assert {name for name, one in fields if not one.repr} == {
         "Completion.sent", "Completion.recorded", "Completion.fingerprint", "Completion.text_source",
         "Completion.failed", "Completion.question", "Completion.logprobs", "JudgeRequest.on_failed_call",
-        "Trajectory.prepared", "Verdict.presentation", "Verdict.slot", "Verdict.share", "Verdict.quote",
+        "Verdict.presentation", "Verdict.slot", "Verdict.share", "Verdict.quote",
     }  # fmt: skip
     assert all(noun.__dataclass_params__.frozen for noun in nouns)  # type: ignore[attr-defined]  # of every dataclass

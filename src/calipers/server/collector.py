@@ -39,8 +39,6 @@ _AGAIN: Final = 30.0
 """Seconds after a group was answered in which a rollout with a number, but no id, may be sent again."""
 _LOST: Final = 600.0
 """Seconds after a group was judged in which a rollout whose answer was not sent may be sent again."""
-_LARGE: Final = 2**18
-"""Groups of more bytes are rendered in a thread: escapes in megabytes of hostile text take seconds."""
 _NOBODY: Final = Trajectory("?", ())
 """A rollout without messages, of which only the group's common fields are read."""
 _MARK: Final = "served"
@@ -353,8 +351,6 @@ class Collector:
     async def _judged(self, group: Group, judged: TrajectoryGroup, members: Sequence[Place]) -> None:
         try:
             async with asyncio.timeout_at(group.ends) as limited:
-                if group.held > _LARGE:
-                    judged = await asyncio.to_thread(_prepared, self.run.judge.preparing(group.head), judged)
                 result = await self._score(judged)
             if group.whole:
                 answers: dict[Place, Any] = {members[0]: to_json(result.to_dict())}
@@ -543,10 +539,6 @@ def _mark(key: Key, size: int) -> dict[str, Any]:
 def _digest_of_shared(group: TrajectoryGroup) -> bytes:
     rubric = group.rubric.to_dict() if isinstance(group.rubric, Rubric) else group.rubric
     return digest([group.context, group.tools, rubric])
-
-
-def _prepared(prepare: Callable[[Trajectory], Trajectory], group: TrajectoryGroup) -> TrajectoryGroup:
-    return replace(group, trajectories=tuple(prepare(one) if one.messages else one for one in group.trajectories))
 
 
 async def _answer_in(group: Group, place: Place) -> Any:

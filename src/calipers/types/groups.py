@@ -79,28 +79,6 @@ class Transcript:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """Work done on a trajectory before its group was complete. It saves time and changes no result.
-
-    The work is valid for exactly these ``messages``, ``context`` and ``reasoning`` setting, and is repeated for any
-    other. ``attacks`` (``types.Attack``) are the places where the trajectory addresses the judge.
-    """
-
-    messages: tuple[Message, ...]
-    context: tuple[Message, ...]
-    reasoning: str
-    transcript: Transcript
-    attacks: tuple[Any, ...]
-
-    def is_valid_for(self, messages: object, context: tuple[Message, ...], reasoning: str) -> bool:
-        """Whether this prepared data fits a trajectory with these messages, this context and ``reasoning`` setting.
-
-        Messages are compared by identity, to save time.
-        """
-        return messages is self.messages and reasoning == self.reasoning and context == self.context
-
-
-@dataclass(frozen=True, slots=True)
 class Trajectory:
     """One rollout of a policy. ``messages`` continue the group's ``context``; only calibration reads ``gold``.
 
@@ -117,7 +95,6 @@ class Trajectory:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     rubric: Rubric | None = None
-    prepared: Prepared | None = field(default=None, compare=False, repr=False)
     artifacts: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
