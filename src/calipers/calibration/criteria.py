@@ -124,7 +124,7 @@ def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
 def as_verdicts(
     verdicts: str | os.PathLike[str] | Iterable[object], *, on_error: Callable[[InputError], None] | None = None
 ) -> Iterator[Verdict]:
-    """Yield verdicts from a ``.jsonl`` or ``.jsonl.gz`` file, or from an iterable of its objects.
+    """Yield verdicts from a ``.jsonl`` or ``.jsonl.gz`` file, or from an iterable of its objects or of Verdicts.
 
     What cannot be read is passed to ``on_error`` and skipped; without ``on_error``, it is raised.
     """
@@ -133,6 +133,8 @@ def as_verdicts(
 
 def as_verdict(value: object) -> Verdict:
     """Return an object of a verdicts file, checked. Raises InputError."""
+    if isinstance(value, Verdict):
+        return value
     if isinstance(value, str):
         raise InputError(value)
     if not isinstance(value, Mapping):
