@@ -207,7 +207,7 @@ def test_a_prompt_without_a_users_message_has_none():
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    ({"judge": "embedded", "criteria": "auto"}, "embedded scores answers and writes no text"),
+    ({"judge": "embedded", "criteria": "auto"}, "embedded writes no text: name a model first"),
     ({"judge": "embedded", "criteria": "always"}, "one of off, auto"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_with_a_remedy(options: dict[str, Any], words: str):

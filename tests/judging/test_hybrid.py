@@ -21,7 +21,7 @@ from calipers.judging.hybrid import combined_reward, rules_score
 from calipers.ledger import Ledger
 from calipers.testing import Noise, SimulatedJudge
 from calipers.types import UNKNOWN_RELIABILITY, Trajectory, TrajectoryGroup, Verdict
-from calipers.verifiers import Constraints, RuleFunction, read_constraints
+from calipers.verifiers import Constraints, read_constraints
 from grading import Grader
 from groups import FOUR, QUALITY, group_of
 
@@ -169,13 +169,6 @@ async def test_the_judge_is_asked_only_where_something_is_soft_and_about_that() 
     assert "- Tone: be kind" in judge.questions[0]
 
 
-async def test_what_was_skipped_of_a_rows_constraints_stands_in_the_warnings() -> None:
-    row = {"checkers": ["[llm] Tone: be kind", "[code] x"], "functions": ["", ""]}
-    hybrid = Hybrid(Judge(Scripted(SCORES)), checks=lambda _: read_constraints(row))
-    (warning,) = (await hybrid.score_group(group_of(ANSWERS))).warnings
-    assert "checkers[1] is skipped" in warning
-
-
 async def test_a_check_of_the_callers_own_may_break() -> None:
     def broken(trajectory: Trajectory) -> Verdict:
         raise ZeroDivisionError("oh")
@@ -232,19 +225,6 @@ async def test_errors_of_scores_are_not_stated_for_rewards_that_are_something_el
         stderrs = [one.stderr if known else None for one in alone.trajectories]
         assert [one.stderr for one in result.trajectories] == stderrs
         assert result.reliability == (alone.reliability if known else UNKNOWN_RELIABILITY)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
-async def test_rules_given_as_source_are_checked_together() -> None:
-    rules = [RuleFunction(f"def check_following(r): return {word!r} in r") for word in "ab"]
-    rules.append(
-        RuleFunction("def check_following(r):\n    if r == 'c': raise ValueError('c')\n    return True", name="picky")
-    )
-    hybrid = Hybrid(Judge(Counting(SCORES)), checks=lambda _: Constraints(tuple(rules)))
-    result = await hybrid.score_group(group_of(ANSWERS | {"cut": "<think>a b"}))
-    assert result.rewards == pytest.approx([1.0, 2 / 3, 2 / 3, None, None])
-    assert result.trajectories[3].reason == "picky: it raised ValueError: c"
-    assert result.trajectories[4].reason == "there is no answer to check"
 
 
 def recorded(name: str) -> list[dict[str, Any]]:

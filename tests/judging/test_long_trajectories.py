@@ -87,15 +87,6 @@ async def test_a_group_over_the_window_is_shortened_scored_and_says_so() -> None
     assert {messages[-1]["content"] for messages in decoded.messages.values()} >= {"I chose ga."}
 
 
-async def test_in_every_order_and_every_pair_a_candidate_is_shown_alike() -> None:
-    for settings in ({"orders": 2}, {"protocol": "pairwise"}):
-        judge = Narrow()
-        result = await Judge.of({"judge": judge, "context_window": 4096, **settings}).score_group(long_group())
-        assert result.status == "scored"
-        assert len({tuple(one.body for one in request.view.candidates) for request in judge.asked}) == 1
-        assert len(gaps(result)) == 3
-
-
 # --- a window that the server tells ---
 
 
@@ -193,15 +184,7 @@ async def test_servers_that_name_the_window_in_their_refusal_get_a_question_that
     assert len(gaps(result)) == 3
 
 
-@pytest.mark.heavy
-async def test_a_real_server_scores_a_group_over_its_window_after_shortening(llama: str) -> None:
-    judge = Judge("llamacpp/tiny", base_url=llama, calls={"params": {"seed": 3}})
-    result = await judge.score_group(long_group(300))
-    assert result.status == "scored"
-    assert len(gaps(result)) == 3
-    assert all("1 text" in line for line in gaps(result))
-
-
+@pytest.mark.slow
 def test_on_the_command_line_a_flag_names_the_window_and_one_note_tells_of_all_groups(tmp_path: Path) -> None:
     groups = [long_group(group_id=f"g{number}").to_dict() for number in range(3)]
     (tmp_path / "groups.jsonl").write_text("".join(json.dumps(group) + "\n" for group in groups), encoding="utf-8")

@@ -77,16 +77,6 @@ async def test_those_that_can_be_shortened_are_and_the_one_that_cannot_is_left_o
     assert all("text left out" in line for line in shortened)
 
 
-async def test_one_huge_message_that_is_no_answer_and_cannot_be_left_out_is_no_others_loss() -> None:
-    """Somebody pasted a book into one conversation: what a user says is never cut."""
-    told = group()
-    book = ({"role": "user", "content": LONG}, *told.trajectories[3].messages)
-    members = tuple(Trajectory(one.id, book if one.id == "d" else one.messages) for one in told.trajectories)
-    asked = TrajectoryGroup("g", members, context=told.context)
-    result = await Judge(SimulatedJudge(QUALITY), calls={"context_window": WINDOW}).score_group(asked)
-    lost(result, "d")
-
-
 async def test_in_pairs_and_alone_only_what_is_asked_about_it_is_lost() -> None:
     cases: list[str] = ["pairwise", "pointwise"]
     for protocol in cases:

@@ -11,6 +11,7 @@ from math import inf
 from pathlib import Path
 
 from calipers import registry
+from calipers.backends.names import name_without_password, writes_text
 from calipers.config.flag_values import names_rubric_file, read_rubric_file
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
@@ -34,7 +35,7 @@ def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> 
             f"ledger={ledger!r}: it must be a path, a sqlite:/// or postgresql:// URL, an open ledger or a Store"
         )
     rubric = _as_rubric(options.rubric)
-    for problem, is_there in (_about_panel(chosen, len(judges)) | _about_question(chosen, rubric)).items():
+    for problem, is_there in (_about_panel(chosen, judges) | _about_question(chosen, rubric)).items():
         if is_there:
             raise ConfigError(problem)
     grading = _grading(chosen, rubric) if registry.find_method(chosen.protocol).graded else None
@@ -46,8 +47,10 @@ def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> 
     )
 
 
-def _about_panel(chosen: Settings, judges: int) -> dict[str, bool]:
+def _about_panel(chosen: Settings, named: Sequence[str | Backend]) -> dict[str, bool]:
     """Return what may be wrong with the options of a panel, in words, and whether it is."""
+    judges, first = len(named), named[0] if isinstance(named[0], str) else ""
+    writer = f"{name_without_password(first)} writes no text: name a model first"
     panel, quorum, presentations = chosen.panel, chosen.quorum, chosen.orders * chosen.samples
     mode, weights = panel.mode, panel.weights
     is_alone = judges == 1 or mode == "fallback"
@@ -60,6 +63,9 @@ def _about_panel(chosen: Settings, judges: int) -> dict[str, bool]:
         f"quorum={quorum} counts judges, and there are {judges}": quorum > judges,
         f"quorum={quorum}: in a cycle each presentation goes to one judge; orders={quorum} makes as many": (
             mode == "cycle" and quorum > presentations
+        ),
+        f"criteria=auto: the first judge writes criteria, and {writer}": (
+            chosen.criteria.mode != "off" and bool(first) and not writes_text(first)
         ),
         f"error_correlation= is for {several}: leave it out": bool(panel.error_correlation) and is_alone,
         f"weights= are for {several}: leave them out": weights is not None and is_alone,

@@ -21,9 +21,9 @@ from calipers.backends.connect import connect
 from calipers.backends.context_window import KnownWindow
 from calipers.backends.limits.budget import Purse
 from calipers.backends.limits.limited import Limited
-from calipers.backends.names import name_without_password, writes_text
+from calipers.backends.names import name_without_password
 from calipers.backends.refusal_check import REFUSED, RefusalCheck
-from calipers.config.grouped_options import Calls, Criteria
+from calipers.config.grouped_options import Calls
 from calipers.config.options import JudgeOptions, Judges
 from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError
@@ -217,14 +217,7 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
 
     Raises ConfigError for an unknown or repeated judge.
     """
-    first = judges[0]
-    assert isinstance(options.criteria, Criteria)  # noqa: S101 - JudgeOptions has made it one
-    if options.criteria.mode != "off" and isinstance(first, str) and not writes_text(first):
-        raise ConfigError(
-            f"criteria={options.criteria.mode!r}: the first judge writes the criteria, and "
-            f"{name_without_password(first)} scores answers and writes no text: name a model first"
-        )
-    headers = calls.headers
+    first, headers = judges[0], calls.headers
     if headers and len(judges) == 1 and all(isinstance(one, str) for one in headers.values()):
         headers = {first: headers} if isinstance(first, str) else headers
     given = {"base_url": options.base_url, "api_key": options.api_key, "headers": headers, "price": calls.price}
