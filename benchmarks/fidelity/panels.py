@@ -70,7 +70,7 @@ def measure(name: str, loaded: tuple[Frame, Sequence[Series]], keep: Callable[[K
         first = half(frame, rows, split)
         for teach, use in ((first, ~first), (~first, first)):
             there = [one[teach] for one in members]
-            learned[use] += _used(members, learn_weights(there).weights, gold, use) / SPLITS
+            learned[use] += _used(members, learn_weights(there), gold, use) / SPLITS
             fitted[use] += _used(members, _fit(members, gold, teach), gold, use) / SPLITS
     often = [min(len(members), one.shape[1]) for one in members]
     best = max(_level(_fidelity([one], None, gold, count)) for one, count in zip(members, often, strict=True))

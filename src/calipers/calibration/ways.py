@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from calipers.aggregators.gold_weights import gold_weights
+from calipers.aggregators.panel_weights import gold_weights
 from calipers.calibration import measures
 from calipers.calibration.measures import Array, Flags, mean_of_known
 from calipers.calibration.records import Cost, Key

@@ -21,7 +21,7 @@ from calipers.inputs import as_group, as_trajectory
 from calipers.ledger import WritableLedger, group_digest
 from calipers.ledger.answers import require_object
 from calipers.ledger.calls import SingleFlight
-from calipers.server.limits import CallerGoneError, Room, conflict, draining
+from calipers.server.limits import Room, caller_gone, conflict, draining
 from calipers.trainers.cohorts import UNNAMED, MemberResult, member_results, read_common_fields
 from calipers.trainers.run import JudgedRun
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
@@ -212,7 +212,7 @@ class Collector:
     async def of_engine(self, rollouts: Sequence[Sent], gone: Callable[[], Awaitable[None]]) -> list[Any]:
         """Return the answers to an engine's rollouts once all are known.
 
-        Raises CallerGoneError if the caller leaves before, and as ``of_rollout`` does.
+        Raises RefusalError if the caller leaves before, and as ``of_rollout`` does.
         """
         self.run.require_running()
         taken: list[tuple[Group, Place]] = []
@@ -229,7 +229,7 @@ class Collector:
                 watched: list[asyncio.Future[Any]] = [*waiting, left]
                 await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
                 if left.done():
-                    raise CallerGoneError
+                    raise caller_gone()
             answers = [group.outcome.result()[place] for group, place in taken]
             given = not left.done()
             return answers
