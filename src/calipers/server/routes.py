@@ -186,7 +186,7 @@ def _read_openrlhf(asked: Asked) -> Work:
         raise invalid("a request must hold the lists 'query', 'prompts' and 'labels', of equal length")
     size, rows = asked.group_size(), list(zip(query, prompts, labels, strict=True))
     return [
-        _sent(asked, "openrlhf", group_key(row), size, member_of(row)["messages"], shared_by(row, None), of=len(rows))
+        _sent(asked, "openrlhf", group_key(row), size, member_of(row)["messages"], shared_by(row), of=len(rows))
         for row in rows
     ]
 
