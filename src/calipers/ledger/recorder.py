@@ -118,9 +118,6 @@ class Recorder(Store):
         await self._ledger.require_writable()
         key = self._attempt(ledger_key(request, backend))
         self._keys[number, request.ask.number] = key
-        if (recorded := await find_answer(self._ledger, key)) is not None:
-            self.reused += 1
-            return recorded
         return await self._flight.run(key, partial(self._ask, number, key, request, backend))
 
     def _attempt(self, key: str) -> str:
@@ -136,10 +133,14 @@ class Recorder(Store):
         return attempt
 
     async def _ask(self, number: int, key: str, request: JudgeRequest, backend: FullBackend) -> Completion:
-        """Send the request, unless another process asks it now, or it was recorded while this caller waited."""
-        claimed = await self._ledger.claim(key)
+        """Send the request, unless its answer is recorded, or another process is asking for it now."""
+        recorded, claimed = await find_answer(self._ledger, key), False
         try:
-            if (recorded := await find_answer(self._ledger, key)) is not None:
+            if recorded is None and self._ledger.is_on_server:
+                claimed = await self._ledger.claim(key)
+                recorded = await find_answer(self._ledger, key)
+            if recorded is not None:
+                self.reused += 1
                 return recorded
             failed = _FailedCalls(self._ledger, (self.run.id, number, request.ask.number), key, request.on_failed_call)
             failed.take_over(await self._ledger.look_up(_LEFT, (key,)))
