@@ -25,7 +25,7 @@ from calipers.guard.plain import (
 )
 from calipers.guard.vocabulary import CERTAINTIES, Hit, word_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
-from calipers.types.packaged import read_packaged_toml
+from calipers.types.encoding import read_packaged_toml
 from calipers.types.steps import Steps, run_steps
 
 _Known: TypeAlias = dict[str, tuple[Attack, ...]]
