@@ -256,6 +256,11 @@ def areal_episode(prompt: str, text: str, own: float = 0.0) -> dict[str, Any]:
     return {"input_ids": [Tensor(tokens)], "loss_mask": [Tensor(mask)], "rewards": Tensor([own])}
 
 
+def areal_reward(*_: object, **__: object) -> float:
+    """A ``reward_fn``, which AReaL calls in another process."""
+    return 1.0
+
+
 def workflow(judge: calipers.Judge, **settings: Any) -> Play:
     class Once:
         tokenizer = Characters()
