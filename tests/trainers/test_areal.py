@@ -61,12 +61,12 @@ def episode(*parts: tuple[str, bool], reward: float = 0.0) -> dict[str, Any]:
 
 
 def test_what_was_sampled_is_the_assistants_and_what_stood_between_the_users() -> None:
-    rollout = episode(("<user>Tell a joke.", False), ("Hm.", True), ("Go on.", False), ("<think>x</think>Ha.", True))
+    rollout = episode(("<user>Tell a joke.", False), ("Hm.", True), ("Go on.", False), ("Ha.", True))
     assert conversation_of(DATA, rollout, Characters()) == [
         *DATA["messages"],
         {"role": "assistant", "content": "Hm."},
         {"role": "user", "content": "Go on."},
-        {"role": "assistant", "content": "Ha.", "reasoning": "x"},
+        {"role": "assistant", "content": "Ha."},
     ]
     assert conversation_of(DATA, episode(("<user>Tell a joke.", False)), Characters()) == []
 

@@ -14,7 +14,7 @@ from calipers.config.arguments import require_above_zero, require_callable, requ
 from calipers.errors import ConfigError
 from calipers.trainers.process import JudgeLike
 from calipers.trainers.rewards import rewards_or_none
-from calipers.trainers.rows import rubric_of_row, split_reasoning, version_metadata
+from calipers.trainers.rows import rubric_of_row, version_metadata
 from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, finite_reward, judged, require_settings, shared_run
 from calipers.types import Message
 from calipers.types.versions import CURRENT_VERSION, versions_in
@@ -48,7 +48,7 @@ def conversation_of(data: Mapping[str, Any], episode: Episode, tokenizer: Any) -
     ]
     # Tokens before the first sampled token are the prompt. The row's messages represent the prompt better.
     replies = turns[1:] if turns and turns[0]["role"] == "user" else turns
-    return [*prompt, *map(split_reasoning, replies)] if any(turn["role"] == "assistant" for turn in replies) else []
+    return [*prompt, *replies] if any(turn["role"] == "assistant" for turn in replies) else []
 
 
 def judged_group(

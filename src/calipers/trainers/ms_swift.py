@@ -14,7 +14,7 @@ from calipers.config.arguments import require_text
 from calipers.errors import ConfigError
 from calipers.trainers.process import JudgeLike, as_judge, import_engine
 from calipers.trainers.rewards import rewards_or_none
-from calipers.trainers.rows import USUAL_RUBRIC_COLUMN, split_reasoning, step_fields, warn_unused_columns
+from calipers.trainers.rows import USUAL_RUBRIC_COLUMN, step_fields, warn_unused_columns
 from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, require_settings
 from calipers.trainers.trl.ranks import Ranks, is_single_process
 from calipers.trainers.trl.rows import dataset_column
@@ -127,4 +127,4 @@ class JudgeReward:
 
 def _conversation(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     plain = ({**message, "role": _ROLES.get(message["role"], message["role"])} for message in messages)
-    return {"messages": [split_reasoning(message) for message in plain]}
+    return {"messages": list(plain)}

@@ -13,7 +13,7 @@ from calipers.config.arguments import require_above_zero, require_whole
 from calipers.errors import InputError
 from calipers.trainers.process import JudgeLike, as_judge, import_engine, require_sendable
 from calipers.trainers.rewards import rewards_or_constant
-from calipers.trainers.rows import rubric_of_row, split_reasoning
+from calipers.trainers.rows import rubric_of_row
 from calipers.trainers.run import (
     PATIENCE,
     Lasting,
@@ -99,5 +99,5 @@ def _row(log: Sequence[Mapping[str, Any]], rubric: Any) -> Row:
     if first == 0:
         raise InputError("a message log begins with the policy's own message, so it has no prompt")
     prompt = messages[:first]
-    answer = {"messages": [split_reasoning(message) for message in messages[first:]]}
+    answer = {"messages": messages[first:]}
     return Row(json.dumps(prompt, sort_keys=True), answer, prompt, rubric)

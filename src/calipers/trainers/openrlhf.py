@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any, Final, TypeAlias
 
-from calipers.trainers.cohorts import MemberResult, NamedKey, key_of_prompt
+from calipers.trainers.cohorts import Key, MemberResult, key_of_prompt
 from calipers.trainers.process import JudgeLike, import_engine
 from calipers.trainers.rows import assistant_message, prompt_messages, read_label_of_row, rubric_with_reference
 from calipers.trainers.run import (
@@ -120,7 +120,7 @@ def _rewarded(output: Mapping[str, Any], member: MemberResult) -> dict[str, Any]
     return {**output, "reward": total, "scores": total, "extra_logs": logs}
 
 
-def group_key(row: Row) -> NamedKey:
+def group_key(row: Row) -> Key:
     """Return the key of the group that a row of OpenRLHF belongs to: its prompt and its label."""
     return key_of_prompt(row[1], row[1], repr(row[2]))
 

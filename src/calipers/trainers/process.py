@@ -40,10 +40,11 @@ TESTED: Final[Mapping[str, tuple[str, ...]]] = {
     "skyrl": ("0.4",),
     "slime": ("0.3",),
     "tinker-cookbook": ("0.6",),
+    "trl": ("0.18", "1.16"),
     "verifiers": ("0.4",),
     "verl": ("0.9",),
 }
-"""The versions of each engine's package that its adapter was tested with. TRL's are in ``trl.reward``."""
+"""The versions of each engine's package that its adapter was tested with."""
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, R]) -> R:

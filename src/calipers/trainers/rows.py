@@ -29,9 +29,6 @@ _log = logging.getLogger(__name__)
 HELD_OUT: Final = "held_out"
 """The ``split`` of a group that is judged for evaluation and not trained on."""
 
-_THINK: Final = "<think>"
-_END_THINK: Final = "</think>"
-
 _REFERENCE: Final = (
     "For this task there is a reference, which no attempt was shown. An attempt that agrees with it in substance is "
     "right, however it is worded:"
@@ -61,26 +58,8 @@ def prompt_messages(prompt: object) -> list[dict[str, Any]]:
 
 
 def assistant_message(text: str) -> Message:
-    """Return the text of a completion as an assistant message, with its reasoning apart from its answer."""
-    return split_reasoning({"role": "assistant", "content": text})
-
-
-def split_reasoning(message: Message) -> Message:
-    """Move the ``<think>`` text of a message to ``reasoning``, which ``Judge(question={"reasoning": ...})`` shows.
-
-    Chat templates that open ``<think>`` in the prompt leave only its end in the completion, and a completion that was
-    cut off while reasoning has no end tag.
-    """
-    content = message.get("content")
-    if message.get("role") != "assistant" or not isinstance(content, str):
-        return message
-    before, closed, after = content.partition(_END_THINK)
-    start = before.lstrip()
-    if not (start.startswith(_THINK) or (closed and _THINK not in start)):
-        return message
-    parts = (message.get("reasoning"), start.removeprefix(_THINK).strip())
-    reasoning = "\n\n".join(filter(None, parts))
-    return {**message, "content": after.lstrip()} | ({"reasoning": reasoning} if reasoning else {})
+    """Return the text of a completion as an assistant message."""
+    return {"role": "assistant", "content": text}
 
 
 def read_rollout(member: Mapping[str, Any] | str | None, position: str) -> Trajectory:

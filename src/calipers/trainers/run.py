@@ -222,27 +222,12 @@ class JudgedRun:
             )
 
 
-@once_per_process(maxsize=32)
-def _shared_run(
-    judge: Judge, patience: Lasting, stop: Stop | None, min_scored: int | None, consequence: str
-) -> JudgedRun:
-    return JudgedRun(judge, patience=patience, stop=stop, min_scored=min_scored, consequence=consequence)
+_shared_run = once_per_process(maxsize=32)(JudgedRun)
 
 
-def shared_run(
-    judge: JudgeLike,
-    patience: Lasting = PATIENCE,
-    stop: Stop | None = None,
-    min_scored: int | None = None,
-    consequence: str = "",
-) -> JudgedRun:
-    """Return the process's JudgedRun with these arguments, for engines that make their adapter anew for every group.
-
-    Raises the error that ended the run, if it ended.
-    """
-    run = _shared_run(as_judge(judge), patience, stop, min_scored, consequence)
-    run.require_running()
-    return run
+def shared_run(judge: JudgeLike, patience: Lasting = PATIENCE, stop: Stop | None = None, **settings: Any) -> JudgedRun:
+    """Return the process's JudgedRun with these arguments, for engines that make their adapter anew for every group."""
+    return _shared_run(as_judge(judge), patience=patience, stop=stop, **settings)
 
 
 # --- the rows of an engine's batch
