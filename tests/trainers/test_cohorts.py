@@ -6,7 +6,7 @@ import asyncio
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -111,32 +111,6 @@ def begin(cohorts: Cohorts, key: str, worths: Iterable[int], **more: Any) -> lis
 
 async def rewards(tasks: Iterable[asyncio.Task[MemberResult]]) -> list[float | None]:
     return [result.reward for result in await asyncio.gather(*tasks)]
-
-
-# --- work done before a group is complete ----------------------------------------------------------------------------
-
-
-async def test_a_rollout_is_prepared_when_it_arrives_and_one_that_cannot_be_is_not_waited_for(judge: Worth) -> None:
-    prepared: list[str] = []
-
-    def preparing(head: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
-        assert (head.trajectories, head.context) == ((), tuple(PROMPT))
-
-        def prepare(member: Trajectory) -> Trajectory:
-            if worth_of(member) == 2:
-                raise RuntimeError("no room")
-            prepared.append(str(member.messages[0]["content"]))
-            return replace(member, metadata={"ready": True})
-
-        return prepare
-
-    cohorts = Cohorts(judge, size=3, preparing=preparing)
-    first, broken = begin(cohorts, "a", [1, 2], group=GROUP)
-    with pytest.raises(RuntimeError, match="no room"):
-        await broken
-    assert prepared == ["worth 1"]
-    assert await rewards([first, *begin(cohorts, "a", [3], group=GROUP)]) == [0.01, 0.03]
-    assert all(one.metadata == {"ready": True} for one in judge.seen[0].trajectories)
 
 
 # --- complete groups -------------------------------------------------------------------------------------------------

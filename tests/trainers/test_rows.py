@@ -136,17 +136,17 @@ def test_every_form_of_row_is_read_as_verl_hands_it_over() -> None:
             assert rubric.criteria[0].text == "names Mars", name
 
 
-def test_a_rubric_of_the_row_goes_before_the_adapters_and_rules_are_warned_of() -> None:
+def test_a_rubric_of_the_row_goes_is_read_and_rules_are_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         empty: list[Any] = [None, "text", 5, [], {}, {"rubric": None}, {"difficulty": "hard"}]
         for nothing in empty:
-            assert rubric_of_row(nothing, "default") == "default"
-    assert rubric_of_row({"rubric": "Be kind."}, "default") == "Be kind."
+            assert rubric_of_row(nothing) is None
+    assert rubric_of_row({"rubric": "Be kind."}) == "Be kind."
     with pytest.warns(UserWarning, match="the rules in checkers of the data set's rows: not used"):
-        assert rubric_of_row({"rubric": "Be kind.", **VERIF}, "default") == "Be kind."
+        assert rubric_of_row({"rubric": "Be kind.", **VERIF}) == "Be kind."
     with pytest.raises(InputError, match="differ"):
-        rubric_of_row({"rubric": "Be kind.", "reward_model": {"rubrics": CRITERIA}}, None)
+        rubric_of_row({"rubric": "Be kind.", "reward_model": {"rubrics": CRITERIA}})
 
 
 def test_columns_that_nothing_looks_at_are_warned_of() -> None:
@@ -167,8 +167,8 @@ def test_columns_that_nothing_looks_at_are_warned_of() -> None:
 
 def test_a_label_is_an_answer_or_criteria() -> None:
     for label, reference in (("42", "42"), (None, None), ("", None), ("{not json", "{not json"), (0, 0)):
-        assert read_label_of_row(label, "default") == ("default", reference)
-    rubric, reference = read_label_of_row(json.dumps({"rubrics": CRITERIA}), "default")
+        assert read_label_of_row(label) == (None, reference)
+    rubric, reference = read_label_of_row(json.dumps({"rubrics": CRITERIA}))
     assert isinstance(rubric, Rubric)
     assert reference is None
 

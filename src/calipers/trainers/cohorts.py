@@ -16,7 +16,6 @@ from calipers.config.arguments import require_above_zero, require_callable, requ
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs import as_group, as_trajectory
 from calipers.inputs.groups import derived_group_id
-from calipers.judging.preparing import Prepare, Preparing
 from calipers.trainers.rewards import trajectory_rewards
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
 
@@ -82,7 +81,6 @@ class _Group:
 
     size: int
     common: TrajectoryGroup | None = None
-    prepare: Prepare = lambda member: member
     members: list[_Member] = field(default_factory=list)
     lost: int = 0
     timer: asyncio.TimerHandle | None = None
@@ -114,8 +112,7 @@ class Cohorts:
 
     The key is then free for the next group: a member that comes after the deadline is that group's first. A key that no
     other group has, such as a ``uid``, is best. An object belongs to one event loop at a time. ``on_lost`` is called
-    with the name of every group that is given up before it has a result, and the reason. With ``preparing``
-    (``Judge.preparing``) a rollout is prepared when it arrives, while its siblings are still rolled out.
+    with the name of every group that is given up before it has a result, and the reason.
     """
 
     def __init__(
@@ -123,16 +120,15 @@ class Cohorts:
         judge: Callable[[TrajectoryGroup], Awaitable[GroupResult]],
         *,
         size: int,
-        preparing: Preparing | None = None,
         quorum: int | None = 2,
         deadline: float | None = 600.0,
         on_lost: Callable[[str, str], object] | None = None,
     ) -> None:
-        require_callable(judge=judge, preparing=preparing, on_lost=on_lost)
+        require_callable(judge=judge, on_lost=on_lost)
         require_whole(size=size, quorum=quorum)
         require_above_zero(size=size, quorum=quorum, deadline=deadline)
         self._judge, self._size, self._quorum = judge, size, quorum
-        self._preparing, self._on_lost, self._deadline = preparing, on_lost, deadline
+        self._on_lost, self._deadline = on_lost, deadline
         self._groups: dict[Hashable, _Group] = {}
         self._judging: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -147,8 +143,8 @@ class Cohorts:
         ``group_id``). A member whose caller is cancelled leaves the group.
 
         Raises InputError for a second member with the same id, for a ``size`` or ``group`` that differs from that of
-        its siblings, and for a ``group`` that cannot be read. Also raises whatever ``judge`` or ``preparing`` raises.
-        Siblings do not wait for a member that could not enter.
+        its siblings, and for a ``group`` that cannot be read. Siblings do not wait for a member
+        that could not enter. Also raises whatever ``judge`` raises.
         """
         loop = self._bind()
         joined = self._open(key, size)
@@ -157,10 +153,11 @@ class Cohorts:
             self._lose(key, joined)
             return MemberResult(None, unfit)
         try:
-            entered = _Member(self._prepared(key, joined, trajectory, group or {}), loop.create_future())
-        except Exception:
+            _require_fit(key, joined, trajectory, group or {})
+        except InputError:
             self._lose(key, joined)
             raise
+        entered = _Member(trajectory, loop.create_future())
         joined.members.append(entered)
         self._close_if_complete(key, joined)
         try:
@@ -202,20 +199,6 @@ class Cohorts:
                 f"group {_shown(key)!r} has {group.size} members, but this member joins a group of {wanted}"
             )
         return group
-
-    def _prepared(self, key: Hashable, group: _Group, member: Trajectory, shared: Mapping[str, Any]) -> Trajectory:
-        """Return a member prepared for judging. Raises if it cannot enter its group."""
-        common = read_common_fields(shared, member)
-        if group.common is None:
-            group.prepare = self._preparing(common) if self._preparing is not None else group.prepare
-            group.common = common
-        if group.common != common:
-            raise InputError(
-                f"group {_shown(key)!r} has members with another context, tools, rubric or id than this one's"
-            )
-        if member.id in group.ids:
-            raise InputError(f"group {_shown(key)!r} already has a member with the id {member.id!r}")
-        return group.prepare(member)
 
     def _lose(self, key: Hashable, group: _Group) -> None:
         group.lost += 1
@@ -266,6 +249,16 @@ def _read_member(member: object) -> tuple[Trajectory, str | None]:
     except InputError as error:
         return Trajectory(UNNAMED, ()), str(error)
     return trajectory, None if trajectory.messages else "it has no messages, so there is nothing to judge"
+
+
+def _require_fit(key: Hashable, group: _Group, member: Trajectory, shared: Mapping[str, Any]) -> None:
+    """Raise InputError if a member cannot enter its group. The first member decides what all share."""
+    common = read_common_fields(shared, member)
+    group.common = group.common or common
+    if group.common != common:
+        raise InputError(f"group {_shown(key)!r} has members with another context, tools, rubric or id than this one's")
+    if member.id in group.ids:
+        raise InputError(f"group {_shown(key)!r} already has a member with the id {member.id!r}")
 
 
 def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> TrajectoryGroup:

@@ -122,13 +122,13 @@ def rubric_of_value(value: Any, what: str) -> str | Rubric | None:
         raise InputError(f"{what} is neither text nor criteria: {error}") from None
 
 
-def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
-    """Return the rubric of a row, or ``default``, and warn of rules, which are not used.
+def rubric_of_row(row: object) -> str | Rubric | None:
+    """Return the rubric of a row, or None, and warn of rules, which are not used.
 
     Raises InputError for a rubric that cannot be read.
     """
     if not isinstance(row, Mapping):
-        return default
+        return None
     stated = standards_of_row(row)
     if stated.rules is not None:
         warn_unused(
@@ -138,17 +138,17 @@ def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
     if stated.rubric is None and stated.rules is None:
         for note in unread_keys(row):
             warnings.warn(f"{note} (rows of the data set)", stacklevel=2)
-    return default if stated.rubric is None else stated.rubric
+    return stated.rubric
 
 
-def read_label_of_row(label: Any, default: str | None) -> tuple[str | Rubric | None, Any]:
+def read_label_of_row(label: Any) -> tuple[str | Rubric | None, Any]:
     """Return the rubric and the reference in a row's label, the only thing that some engines pass on of a row.
 
     A label is an answer, or JSON with a rubric, like verl's ``ground_truth``.
     """
     row = {"ground_truth": label}
     reference = standards_of_row(row).reference
-    return rubric_of_row(row, default), None if reference is None else reference.value
+    return rubric_of_row(row), None if reference is None else reference.value
 
 
 def warn_unused(what: str, remedy: str) -> None:

@@ -192,7 +192,7 @@ def test_a_group_of_the_agent_loop_has_the_rules_or_the_criteria_of_its_row_as_t
     with pytest.warns(UserWarning, match=r"the rubric in extra_info\.reward_model\.rubrics .*: not used"):
         assert common_group_fields(row, rules, rubric="")["constraints"] == TRUTH
     with pytest.raises(InputError, match="no criteria"):
-        common_group_fields({**row, "extra_info": {}}, criteria, rubric="")
+        common_group_fields({"raw_prompt": ASKED}, criteria, rubric="")
 
 
 # --- the package ------------------------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
-from calipers.trainers.process import warn_untested
 from calipers.trainers.rewards import NEUTRAL, unscored_trajectories
 from calipers.trainers.run import (
     PATIENCE,
@@ -101,7 +100,6 @@ async def ruler_score_group(
     Raises ConfigError, also with ``swallow_exceptions``, for invalid settings, and for a judge that refuses every
     question (a mistyped model, a wrong key), because then no group would be scored.
     """
-    warn_untested("openpipe-art")
     try:
         if not _trajectories(group):
             return _copied(group)
@@ -292,7 +290,6 @@ def judged_by(
     ends a gather. If a judge refuses every question, ``stop`` is called and ConfigError raised. A PipelineTrainer
     prints the exceptions of rollouts and continues, so pass its ``request_stop`` as ``stop``.
     """
-    warn_untested("openpipe-art")
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
     run = JudgedRun(judge, patience=patience, stop=stop, log=_write_to_stderr)
 

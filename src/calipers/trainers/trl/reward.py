@@ -80,7 +80,7 @@ def reward_func(  # noqa: PLR0913 - keywords
             f"name={name!r}: it must be an identifier such as 'judge', as it names a function and metrics"
         )
     _check_version(installed_version("trl"), only_reward=only_reward, blocking=blocking)
-    require_settings("trl", patience=patience, stop=stop)
+    require_settings(patience=patience, stop=stop)
     kind = BlockingReward if blocking else AsyncReward
     reward = kind(judge, name, num_generations, only_reward, rubric_column, reference_column, patience, stop)
     if check:

@@ -19,7 +19,6 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.trainers.cohorts import Cohorts, MemberResult
-from calipers.trainers.process import warn_untested
 from calipers.trainers.run import JudgedRun
 from calipers.trainers.verl.judging import (
     VerlSettings,
@@ -69,7 +68,6 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
         self._cohorts = Cohorts(
             self._run.wrap(scorer.score_group),
             size=rollout.n,
-            preparing=scorer.preparing,
             quorum=settings.min_group,
             deadline=None,
             on_lost=self._run.lost_before_judging,
@@ -173,7 +171,6 @@ def settings_in_config(config: Any) -> VerlSettings:
 
 def require_groups(config: Any, settings: VerlSettings) -> None:
     """Raise ConfigError for a version or configuration of verl in which no prompt has several rollouts to compare."""
-    warn_untested("verl")
     if missing := [name for name in _METHODS if not hasattr(_VerlWorker, name)]:
         raise ConfigError(f"verl {version('verl')} has no {', '.join(missing)}: pip install 'verl>=0.9,<0.10'")
     if not config.transfer_queue.enable:
