@@ -109,7 +109,7 @@ async def test_the_environment_goes_to_its_actor_as_ray_sends_it(engine: Any, fa
     faulty.script(worth())
     cases = (
         ("embedded", ("Why did the lamp cross the road? To lighten up.", "")),
-        (judge_at(faulty), ("worth 9", "worth 1")),
+        (judge_at(faulty), ("worth 90", "worth 20")),
     )
     for judge, texts in cases:
         made = cloudpickle.loads(cloudpickle.dumps(nemo_rl.judge_environment(judge, group_size=2)))
