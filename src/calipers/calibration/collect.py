@@ -37,10 +37,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The cost of querying one judge, tests of its server included.
+    """The cost of querying one judge.
 
     ``cost_usd`` None is unknown; ``unscored`` counts trajectories without a score. ``reused`` of the ``calls`` were in
-    the ledger already, and ``probes`` are those that test the server.
+    the ledger already.
     """
 
     judge: str
@@ -50,7 +50,6 @@ class Spent:
     cost_usd: float | None
     unscored: int
     reused: int = 0
-    probes: int = 0
 
 
 @dataclass(slots=True)
@@ -65,7 +64,6 @@ class JudgeAnswers:
     judgments: list[dict[str, Any]] = field(default_factory=list)
     results: list[GroupResult] = field(default_factory=list)
     answered_groups: set[str] = field(default_factory=set)
-    probed: tuple[int, Usage] = (0, Usage(cost_usd=0.0))
     reused: int = 0
 
     @classmethod
@@ -116,12 +114,11 @@ class JudgeAnswers:
 
     def spent(self) -> Spent:
         """Return the cost of the judge's answers so far."""
-        probes, probing = self.probed
         unscored = sum(reward is None for one in self.results for reward in one.rewards)
-        calls = probes + sum(one.judge_calls for one in self.results)
-        usage = Usage.total([probing, *(one.usage for one in self.results)])
+        calls = sum(one.judge_calls for one in self.results)
+        usage = Usage.total([one.usage for one in self.results])
         tokens = usage.input_tokens, usage.output_tokens
-        return Spent(self.judge, calls, *tokens, usage.cost_usd, unscored, self.reused, probes)
+        return Spent(self.judge, calls, *tokens, usage.cost_usd, unscored, self.reused)
 
 
 def require_askable(name: str, **options: Any) -> None:
@@ -161,7 +158,6 @@ async def collect_judgments(
         answers.reused = judge.store.reused
     finally:
         judge.close()
-    answers.probed = judge.probed
     return answers
 
 

@@ -274,11 +274,9 @@ def _print_cost(answers: JudgeAnswers, name: str, *, sent: bool) -> None:
     for note, count in notes.items():
         print_message(f"Warning: {counted(count, 'group')}: {note}")
     spent = answers.spent()
-    count = spent.calls - spent.probes
-    parts = [counted(count, "answer")]
+    parts = [counted(spent.calls, "answer")]
     parts += [f"{spent.reused:,} of them from the ledger"] if spent.reused else []
-    parts += [f"{counted(spent.probes, 'call')} to examine the server"] if spent.probes else []
-    if not sent or (spent.reused >= count and not spent.probes):
+    if not sent or spent.reused >= spent.calls:
         parts.append("nothing was sent")
     else:
         cost = "cost unknown" if spent.cost_usd is None else f"cost ${spent.cost_usd:,.4f}"

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from calipers.aggregators.priors import Priors
@@ -17,7 +16,6 @@ from calipers.backends.connect import connect
 from calipers.backends.limits.budget import Purse
 from calipers.backends.limits.limited import Limited
 from calipers.backends.names import name_without_password, writes_text
-from calipers.backends.refusal_check import RefusalCheck
 from calipers.config.grouped_options import Calls, Criteria
 from calipers.config.options import JudgeOptions, Judges
 from calipers.config.settings import Settings
@@ -95,13 +93,11 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, **limits: A
     if isinstance(bare, Limited):
         if given := [name for name in _LIMITS_OF_LIMITED if limits.get(name) is not None]:
             raise ConfigError(f"{', '.join(given)}: pass it to Limited(), whose limits apply to all Judges that use it")
-        return JudgeInstance(bare.name, bare.bare, bare, RefusalCheck(bare.bare, bounded=lambda backend: backend))
-    own = {name: limits[name] for name in ("budget", "price", "max_tokens") if name in limits}
-    check = RefusalCheck(bare, bounded=partial(Limited, attempts=None, concurrency=1, **own))
+        return JudgeInstance(bare.name, bare.bare, bare)
     by_name = isinstance(judge, str)
     name = name_without_password(judge) if isinstance(judge, str) else type(judge).__name__
     backend = Limited(bare, attempts=calls.attempts if by_name else None, **limits)
-    return JudgeInstance(name, bare, backend, check, by_name)
+    return JudgeInstance(name, bare, backend, by_name)
 
 
 def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:

@@ -122,9 +122,14 @@ async def test_what_is_no_distribution_for_every_candidate_is_no_answer(faulty: 
             assert caught.value.kind == "bad_reply", (route, told)
 
 
-async def test_answers_are_matched_by_name_and_never_by_place_alone(faulty: FaultyServer) -> None:
-    said = {key: _spread(l5=1.0) for key in ("DF", "BC", "GH", "JK")}
-    faulty.script(_answers("decisions", dict(said)))
+async def test_answers_are_matched_by_name_and_never_by_place(faulty: FaultyServer) -> None:
+    levels = {"DF": _spread(l9=1.0), "BC": _spread(l0=1.0), "GH": _spread(l0=1.0), "JK": _spread(l0=1.0)}
+    faulty.script(_answers("decisions", dict(levels)))
+    assert _read(await _judge(faulty, "decisions").complete(question())) == {"BC": 0, "DF": 100, "GH": 0, "JK": 0}
+    answer = _answers("decisions", dict(levels))
+    for one in answer.body["answers"]:
+        del one["name"]
+    faulty.script(answer)
     with pytest.raises(TransientError):
         await _judge(faulty, "decisions").complete(question())
 
@@ -169,9 +174,6 @@ def test_a_chat_judge_of_the_same_server_is_somebody_else_in_a_ledger(faulty: Fa
         f"{faulty.url}/systemone",
         f"{faulty.url}/decisions",
     }
-
-
-# --- which of two ----------------------------------------------------------------------------------------------------
 
 
 # --- llama.cpp's own decision endpoint -------------------------------------------------------------------------------

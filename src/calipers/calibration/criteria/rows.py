@@ -186,7 +186,6 @@ async def collect_verdicts(
         answers.reused = asking.store.reused
     finally:
         asking.close()
-    answers.probed = asking.probed
     places = {row.item: place for place, row in enumerate(row for own in by_unit.values() for row in own)}
     answers.judgments.sort(key=lambda one: (places[one["item"]], one["line"]))
     return answers
