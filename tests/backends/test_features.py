@@ -33,6 +33,11 @@ def test_each_feature_on_an_example() -> None:
         ("refusal", [said("I'm sorry, but I cannot help."), said("我无法回答。"), said("Oslo.")], [1, 1, 0]),
         ("coverage", [said("Warehouse Oslo holds order 4711; the parcel leaves Monday"), said("Hm")], [1, 0]),
         ("tool_errors", [FAILED + WORKS, FAILED, WORKS], [0.5, 1, 0]),
+        (
+            "wrong_sums",
+            [said("3 * 60 = 180 and 3 + 4 = 8"), said("1,200 / 7 = 171.43"), said("1 / 0 = 3")],
+            [0.5, 0, 0],
+        ),
         ("figures", [said("It costs 120."), said("120 it is."), said("It costs 99.")], [0.5, 0.5, 0]),
         ("scant", [said(BASE * 2), said(BASE * 3)], [0, 0]),
         ("addresses_judge", [said(text) for text in addressed], [1, 1, 1, 0]),

@@ -24,7 +24,7 @@ EMBEDDED_WARNING = (
 
 WEIGHTS = {
     "silent": -2.98, "refusal": -1.1, "coverage": 0.92, "scant": -0.45, "centrality": 1.54, "figures": 0.55,
-    "tool_errors": -1.0, "addresses_judge": -3.0,
+    "tool_errors": -1.0, "wrong_sums": -1.35, "addresses_judge": -3.0,
 }  # fmt: skip
 """What each feature adds to a candidate's log-odds."""
 _OFFSET = 1.93
@@ -42,6 +42,7 @@ _FLAWS = {
     "refusal": "refuses",
     "scant": "much shorter than its siblings",
     "tool_errors": "{part} of {whole} tool calls failed",
+    "wrong_sums": "{part} of {whole} sums are wrong",
     "addresses_judge": "talks to the judge",
 }
 """Flaws and their texts; an absent flaw is not mentioned."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from calipers.types import Message
 
 FEATURES = (
-    "silent", "refusal", "coverage", "scant", "centrality", "figures", "tool_errors", "addresses_judge",
+    "silent", "refusal", "coverage", "scant", "centrality", "figures", "tool_errors", "wrong_sums",
+    "addresses_judge",
 )  # fmt: skip
 """The features in the order of ``Measured.values``, each in [0, 1]."""
 
@@ -38,7 +39,9 @@ _STOP = frozenset(
         "given following based answer question tell"
     )
 )
-_NUMBER = re.compile(r"\d[\d,]{0,14}(?:\.\d{1,9})?")
+_VALUE = r"\d[\d,]{0,14}(?:\.\d{1,9})?"
+_NUMBER = re.compile(_VALUE)
+_SUM = re.compile(rf"(?<![\w.,%)+*/=×÷^-])({_VALUE})\s?([-+*/x×÷])\s?({_VALUE})\s?=\s?(-?{_VALUE})(?![\d%^])")
 _FAILED = re.compile(
     r"^[\s#*>(\[-]*(?:error|exception|traceback|failed|failure|fatal)\b"
     r"|\"(?:error|exception)\"\s*:(?!\s*(?:null|false|\"\"|\{\}|\[\]|0\b))|\"(?:success|ok)\"\s*:\s*false"
@@ -195,6 +198,7 @@ def measure_features(
         counts = {
             "coverage": (len(terms(words(one.speech)) & asked), len(asked)),
             "tool_errors": (sum(one.failed), len(one.failed)),
+            "wrong_sums": _wrong_sums(one.answer),
         }
         values = {name: part / whole if whole else 0.0 for name, (part, whole) in counts.items()} | {
             "silent": float(not one.answer),
@@ -207,6 +211,22 @@ def measure_features(
         }
         measured.append(Measured(tuple(values[name] for name in FEATURES), counts, one, task))
     return tuple(measured)
+
+
+def _wrong_sums(answer: str) -> tuple[int, int]:
+    """Return how many calculations of two numbers, like ``3 * 60 = 180``, are wrong, and how many were checked."""
+    checked = wrong = 0
+    for first, sign, second, shown in _SUM.findall(answer)[:64]:
+        left, right, stated = (float(number.replace(",", "")) for number in (first, second, shown))
+        if sign in "/÷" and right == 0:
+            continue
+        value = {"+": left + right, "-": left - right}.get(sign)
+        if value is None:
+            value = left / right if sign in "/÷" else left * right
+        decimals = len(shown.partition(".")[2])
+        checked += 1
+        wrong += abs(value - stated) > 0.51 * 10.0**-decimals + 1e-9 * abs(value)
+    return wrong, checked
 
 
 def _plain(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.limited import Limited, Wrapper
 from calipers.backends.limits.pool import Pool
-from calipers.backends.names import url_without_password
+from calipers.backends.names import url_without_password, writes_text
 from calipers.backends.providers.known import nearest_provider, provider_of, request_target
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError
@@ -36,7 +36,7 @@ async def find_model(
     """
     if model is None and not base_url:
         raise ConfigError("name a model with --model, or a server with --base-url")
-    if model is not None and (model == "embedded" or model.startswith("replay:")):
+    if model is not None and (not writes_text(model) or model.startswith("replay:")):
         raise ConfigError(f"{model!r} is a judge that cannot generate text: name a model, as in openai/gpt-5-mini")
     if not base_url and model is not None and not (_is_provided(model) or model.startswith("litellm/")):
         provider, slash, rest = model.partition("/")

@@ -119,7 +119,8 @@ async def test_a_call_whose_usage_nobody_states_counts_for_what_it_may_have_cost
     free = dict.fromkeys(("unreachable", "rate_limited", "bad_request", "context_window"), (0, 0))
     billed = dict.fromkeys((None, "timeout", "bad_reply", "refused"), (1, 300))
     wrong = []
-    for kind, spent in {**free, **billed, "server": (1, 0)}.items():
+    kinds: dict[Any, tuple[int, int]] = {**free, **billed, "server": (1, 0)}
+    for kind, spent in kinds.items():
         server = Server(Usage(), error=None if kind is None else TransientError(kind, "no"))
         judge = limited(server, budget=Budget(calls=5, tokens=5000), max_tokens=200)
         await ask(judge, 1, text="x" * 300, max_tokens=200)

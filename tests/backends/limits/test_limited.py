@@ -269,9 +269,10 @@ async def test_the_bound_of_what_judges_share_holds_for_all_of_them_together() -
 
 
 def test_limits_that_cannot_work_are_refused() -> None:
-    for option, value in {"attempts": 0, "concurrency": 0, "requests_per_minute": 0, "price": 1}.items():
-        with pytest.raises(ConfigError, match=option):
-            World().limited(**{option: value})
+    wrong: list[dict[str, Any]] = [{"attempts": 0}, {"concurrency": 0}, {"requests_per_minute": 0}, {"price": 1}]
+    for options in wrong:
+        with pytest.raises(ConfigError, match=next(iter(options))):
+            World().limited(**options)
 
 
 # --- a judge that is down ---------------------------------------------------------------------------------------------
@@ -351,7 +352,7 @@ async def test_what_a_living_judge_says_pauses_nothing() -> None:
     errors: list[BackendError] = [
         TransientError("rate_limited", "slower", retry_after=1.0),
         PermanentError("budget", "spent", fatal=True),
-        *(PermanentError(kind, "no") for kind in ("context_window", "refused", "bad_request")),  # type: ignore[arg-type]
+        *(PermanentError(kind, "no") for kind in ("context_window", "refused", "bad_request")),
     ]
     for answer in errors:
         world = World(always=answer)

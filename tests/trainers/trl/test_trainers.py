@@ -73,15 +73,7 @@ def test_a_judge_that_refuses_every_question_ends_the_run_in_its_first_step(
     begun = len(server.posts)
     with pytest.raises(ConfigError, match="every question was refused"):
         train([reward], tmp_path, steps=50)
-    assert len(server.posts) - begun <= 4 + 1  # the groups of one step, and the question that settles it
-
-
-def test_a_model_that_the_server_does_not_list_and_refuses_ends_the_script_before_the_trainer_is_built(
-    server: FaultyServer,
-):
-    server.script(error(404, "The model `tinny` does not exist"))
-    with pytest.raises(ConfigError, match=r"does not list 'tinny' among its models \(tiny\)"):
-        reward_func(Judge("vllm/tinny", base_url=server.url, calls={"attempts": 1}), num_generations=4)
+    assert len(server.posts) - begun <= 4  # the groups of one step
 
 
 # --- one reward function --------------------------------------------------------------------------------------------
