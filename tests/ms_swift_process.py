@@ -14,6 +14,7 @@ import torch.distributed
 from calipers import Judge
 from calipers.errors import CalipersError
 from calipers.trainers.ms_swift import JudgeReward
+from calipers.trainers.run import JudgedRun
 
 SLICES = {0: ("worth 20", "worth 50", "worth 90"), 1: ("worth 10", "worth 30", "worth 70")}
 """Groups of two: the second one is split over the processes."""
@@ -21,7 +22,8 @@ SLICES = {0: ("worth 20", "worth 50", "worth 90"), 1: ("worth 10", "worth 30", "
 
 def main(rank: int, port: str, url: str) -> None:
     torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
-    reward = JudgeReward(Judge("openai/judge", base_url=url, api_key="k", calls={"attempts": 1}), size=2)
+    judge = Judge("openai/judge", base_url=url, api_key="k", calls={"attempts": 1})
+    reward = JudgeReward(JudgedRun(judge), size=2)
     texts, first = SLICES[rank], 3 * rank
     columns: dict[str, Any] = {
         "messages": [

@@ -51,8 +51,7 @@ async def test_every_answer_is_a_record_that_calibrate_reads(protocol: str, mode
     assert (judge.judge, judge.mode, judge.groups) == ("embedded", mode, len(GROUPS))
     assert judge.failure_rate == 0
     assert (judge.order_flip_rate is not None) == (mode == "pairwise")
-    spent = asked.spent()
-    assert (spent.calls, spent.unscored) == (calls * len(GROUPS), 0)
+    assert (asked.calls, asked.unscored) == (calls * len(GROUPS), 0)
 
 
 async def test_every_call_is_in_what_asking_took(faulty: FaultyServer, tmp_path: Path):
@@ -61,9 +60,8 @@ async def test_every_call_is_in_what_asking_took(faulty: FaultyServer, tmp_path:
 
     faulty.script(answer)
     asked = await collect_judgments(GROUPS[:3], f"vllm/m@{faulty.url}", orders=1, ledger=tmp_path / "l.db")
-    spent = asked.spent()
-    assert (spent.calls, spent.input_tokens) == (len(faulty.posts), 10 * len(faulty.posts))
-    assert spent.calls == 3
+    assert (asked.calls, asked.usage.input_tokens) == (len(faulty.posts), 10 * len(faulty.posts))
+    assert asked.calls == 3
 
 
 async def test_a_group_without_any_answer_is_a_record_too(faulty: FaultyServer):

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from calipers.calibration import calibrate, measures
-from calipers.calibration.curves import fidelity_curve
 from calipers.calibration.metrics import Difference, JudgeFigures, difference_lines, figures_of_series, plain
 from calipers.calibration.records import as_record
-from calipers.calibration.series import Frame, build_series
+from calipers.calibration.series import Frame, build_series, fidelity_curve
 from calipers.inputs import as_group
 from judged import compared, gold_of, groups, rated, record
 
@@ -44,13 +43,11 @@ def test_noise_repeatability_and_honest_errors_come_from_repeats():
     assert one.noise == pytest.approx(1.0, rel=0.05)
     assert one.repeatability == pytest.approx(0.5, abs=0.06)
     assert one.stderr_ratio == pytest.approx(1.0, abs=0.2)
-    assert one.resolve is not None
-    assert 1 <= one.resolve.calls <= 6
 
 
 def test_what_cannot_be_known_is_none():
     (one,) = figures(*rated(GROUPS, "j", 1.0))
-    assert (one.noise, one.repeatability, one.stderr_ratio, one.resolve) == (None, None, None, None)
+    assert (one.noise, one.repeatability, one.stderr_ratio) == (None, None, None)
     assert (one.order_flip_rate, one.first_rate, one.length_preference) == (None,) * 3
 
 

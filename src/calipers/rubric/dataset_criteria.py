@@ -16,7 +16,7 @@ RAR_WEIGHTS: Final[Mapping[str, float]] = {"essential": 1.0, "important": 0.7, "
 """The weight of each label in Rubrics as Rewards (arXiv 2507.17746); all are positive."""
 _POINTS: Final = ("points", "weight")
 _CRITERION: Final = (
-    "id", "text", "criterion", "description", "question", "points", "weight", "tags", "veto", "levels", "rule",
+    "id", "text", "criterion", "description", "question", "points", "weight", "tags", "veto", "rule",
 )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
     tags, rule = tags_and_rule(fields.get("tags"), where)
     labels = [f"label:{label}"] * known + [f"title:{title}"] * bool(title)
     read = {"text": rest.strip() if known else value["description"], "points": points, "tags": [*labels, *tags]}
-    more = {key: fields[key] for key in ("id", "veto", "levels", "rule") if fields.get(key) is not None}
+    more = {key: fields[key] for key in ("id", "veto", "rule") if fields.get(key) is not None}
     return as_criterion({"rule": rule, **read, **more}, place)
 
 

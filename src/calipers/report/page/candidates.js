@@ -13,9 +13,7 @@ export function candidateColumns(detail) {
 }
 
 function column(one, rank, detail) {
-  const marks = [...one.attacks.map((hit) => hit.excerpt), ...one.criteria.map((verdict) => verdict.quote)].filter(
-    (mark) => typeof mark === "string",
-  );
+  const marks = one.attacks.map((hit) => hit.excerpt).filter((mark) => typeof mark === "string");
   const number =
     one.reward === null
       ? el("span.status", { "data-status": one.status }, one.status)
@@ -75,10 +73,8 @@ function criteriaOf(criteria) {
       el("span.met", {}, MET[String(one.met ?? null)] ?? "no verdict"),
       " ",
       name(one.id, 60),
-      typeof one.share === "number" ? ` (${decimal(one.share, 2)})` : null,
       one.by === "rule" ? el("span.quiet", {}, " by a rule") : null,
       one.reason ? el("div.quiet", {}, name(one.reason, 400)) : null,
-      one.quote ? el("q.quiet", {}, name(one.quote, 300)) : null,
     ),
   );
   return folded(
