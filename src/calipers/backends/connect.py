@@ -123,7 +123,10 @@ def _not_a_name(name: str) -> str:
             f"{name_without_password(name)!r} is an address and not a judge name: write provider/model@ADDRESS, as in "
             "vllm/MODEL@http://localhost:8000/v1, where vllm stands for any OpenAI-compatible server"
         )
-    near = None if "/" in name or any(map(str.isdigit, name)) else registry.BACKENDS.nearest(name.partition(":")[0])
+    start, _, model = name.partition(":")
+    if model and start in registry.BACKENDS:  # a judge in this process would have been made
+        return f"{name!r} is not a judge name: did you mean {start}/{model}?"
+    near = None if "/" in name or any(map(str.isdigit, name)) else registry.BACKENDS.nearest(name)
     if near is not None:
         near = f"{near}/MODEL" if isinstance(registry.BACKENDS.find(near), Provider) else near
     meant = "" if near is None else f"did you mean {near}? Else "

@@ -27,7 +27,7 @@ WEIGHTS = {
     "tool_errors": -1.0, "wrong_sums": -1.35, "addresses_judge": -3.0,
 }  # fmt: skip
 """What each feature adds to a candidate's log-odds."""
-_OFFSET = 1.93
+_OFFSET = 0.94
 """The sum of weighted features that scores 50."""
 _REMEMBERED = 64
 """How many groups' opinions are stored. Further requests about a stored group need no new count."""
