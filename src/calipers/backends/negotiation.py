@@ -108,7 +108,8 @@ class Negotiated(FullBackend):
             if refusal is not None and request.on_failed_call is not None:
                 request.on_failed_call(FailedCall("bad_request", refusal.usage or Usage(cost_usd=0.0)))
             if reply.status == 200:
-                self._remember(left_out, request.params)
+                if new := left_out - self.refused:
+                    self._remember(new, request.params)
                 return reply
             refusal = read_refusal(reply, secrets)
             if _GARBLED.search(refusal.prose) and not terms.plain:
@@ -122,13 +123,12 @@ class Negotiated(FullBackend):
         assert refusal is not None  # noqa: S101 - the loop ran, and every turn of it that ends here sets it
         return refusal
 
-    def _remember(self, left_out: frozenset[str], params: Mapping[str, Any]) -> None:
+    def _remember(self, new: frozenset[str], params: Mapping[str, Any]) -> None:
         """Remember what a request that succeeded left out; a parameter that the user set is worth a warning."""
-        if new := left_out - self.refused:
-            self.refused |= new
-            level = logging.WARNING if new & params.keys() else logging.INFO
-            names = ", ".join(sorted(new))
-            _log.log(level, "%s at %s refuses %s: questions are sent without", self.model, self.endpoint, names)
+        self.refused |= new
+        level = logging.WARNING if new & params.keys() else logging.INFO
+        names = ", ".join(sorted(new))
+        _log.log(level, "%s at %s refuses %s: questions are sent without", self.model, self.endpoint, names)
 
 
 # --- what to leave out ------------------------------------------------------------------------------------------------

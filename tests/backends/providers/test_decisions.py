@@ -77,12 +77,13 @@ async def test_systemone_is_asked_one_question_a_candidate_over_one_state(faulty
         assert f"attempt {key}," in one["instructions"]
 
 
-async def test_decisions_are_asked_in_openais_form(faulty: FaultyServer) -> None:
+async def test_decisions_are_asked_in_openais_form_and_are_another_judge_in_a_ledger(faulty: FaultyServer) -> None:
     await _judge(faulty, "decisions").complete(question("Which is best?"))
     body = faulty.posts[0]
     assert (faulty.asked[0].path, body["input"]) == ("/v1/decisions", "Which is best?")
     assert [one["name"] for one in body["questions"]] == list(KEYS)
     assert body["questions"][0]["levels"] == [{"label": level} for level in LEVELS]
+    assert [_judge(faulty, route).endpoint for route in ROUTES] == [f"{faulty.url}/{route}" for route in ROUTES]
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -167,13 +168,6 @@ async def test_a_model_that_cannot_decide_is_sent_to_chat_at_once(faulty: Faulty
         with pytest.raises(PermanentError, match="ask it in chat instead") as caught:
             await _judge(faulty).complete(question())
         assert caught.value.fatal
-
-
-def test_a_chat_judge_of_the_same_server_is_somebody_else_in_a_ledger(faulty: FaultyServer) -> None:
-    assert {_judge(faulty, route).endpoint for route in ROUTES} == {
-        f"{faulty.url}/systemone",
-        f"{faulty.url}/decisions",
-    }
 
 
 # --- llama.cpp's own decision endpoint -------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from calipers.backends.limits.budget import NOTHING, Amount, Purse, find_pricing, report_failed_call
@@ -71,6 +72,8 @@ class Limited(FullBackend):
         self.endpoint, self.model = backend.endpoint, backend.model
         self.name = name or type(backend).__name__
         self.warnings = self.bare.warnings
+        pool = self.bare if isinstance(self.bare, Pool) else None
+        self._send = partial(self._ask, self.bare) if pool is None else partial(pool.complete_with, self._ask)
         self._attempts, self._deadline, self._base = attempts, deadline, base
         self._concurrency = concurrency
         self._slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
@@ -163,6 +166,8 @@ class Limited(FullBackend):
         breaker = self._breaker
         if breaker is not None and breaker.why is not None:
             breaker.enter()
+        if self._spacing is not None:
+            await self._turn(self._spacing)
         try:
             completion = await (self._send(request) if self._purse is None else self._send_within(self._purse, request))
         except BackendError as error:
@@ -186,13 +191,6 @@ class Limited(FullBackend):
         finally:
             purse.charge(claim, spent)
         return completion
-
-    async def _send(self, request: JudgeRequest) -> Completion:
-        if self._spacing is not None:
-            await self._turn(self._spacing)
-        if isinstance(self.bare, Pool):
-            return await self.bare.complete_with(self._ask, request)
-        return await self._ask(self.bare, request)
 
     async def _turn(self, spacing: float) -> None:
         """Wait until this request may begin: evenly spaced, so that a limit per second holds as well."""
@@ -219,6 +217,8 @@ class Limited(FullBackend):
             if isinstance(error, asyncio.CancelledError) and task is not None and not task.cancelling():
                 raise RuntimeError("it cancelled its own call") from error
             raise
+        if self._pricing is None:
+            return completion
         usage = self._priced(completion.usage)
         return completion if usage is completion.usage else replace(completion, usage=usage)
 
