@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.fidelity.data import Target, figure, half, load
 from calipers.aggregators.noise import Noise
-from calipers.aggregators.resolution import StoppingRule, usual_spread
+from calipers.aggregators.resolution import StoppingRule
 from calipers.calibration import measures, repeats
 from calipers.calibration.measures import Array, Flags, Interval, mean_of_known
 from calipers.calibration.series import Series, fidelity_over_windows
@@ -32,7 +32,7 @@ class Learned:
     def of(cls, calls: Array) -> Learned:
         noise = repeats.learn_noise(calls, shared=False)
         assert noise is not None  # noqa: S101 - eight calls each
-        return cls(noise, usual_spread(float(np.nanmean(_variance(calls))), noise.variance))
+        return cls(noise, max(float(np.nanmean(_variance(calls))) - noise.variance, 0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 import gzip
 import json
 import random
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -28,29 +27,18 @@ from grading import Grader
 
 
 def by_definition(pairs: list[tuple[str, bool, bool]]) -> dict[str, float | None]:
-    """Lists of hits keyed by verdict (precision) and by label (recall), as the formula is stated."""
-    hits: dict[tuple[str, bool], list[bool]] = defaultdict(list)
-    for _, said, label in pairs:
-        hits["precision", said].append(said == label)
-        hits["recall", label].append(said == label)
-    mean = {key: sum(found) / len(found) for key, found in hits.items()}
-    f1: dict[bool, float | None] = {}
-    for kind in (True, False):
-        precision, recall = mean.get(("precision", kind)), mean.get(("recall", kind))
-        if precision is None or recall is None:
-            f1[kind] = None
-        else:
-            f1[kind] = 0.0 if precision + recall == 0 else 2 * precision * recall / (precision + recall)
-    met, unmet = f1[True], f1[False]
-    return {
-        "precision_met": mean.get(("precision", True)),
-        "recall_met": mean.get(("recall", True)),
-        "f1_met": met,
-        "precision_not_met": mean.get(("precision", False)),
-        "recall_not_met": mean.get(("recall", False)),
-        "f1_not_met": unmet,
-        "balanced_f1": None if met is None or unmet is None else (met + unmet) / 2,
-    }
+    """Shares of hits among verdicts (precision) and among labels (recall) of a kind, as the formula is stated."""
+    figures: dict[str, float | None] = {}
+    for name, kind in (("met", True), ("not_met", False)):
+        hits = {
+            "precision": [met == label for _, met, label in pairs if met == kind],
+            "recall": [met == label for _, met, label in pairs if label == kind],
+        }
+        p, r = (sum(found) / len(found) if found else None for found in hits.values())
+        f1 = None if p is None or r is None else 2 * p * r / (p + r) if p + r else 0.0
+        figures |= {f"precision_{name}": p, f"recall_{name}": r, f"f1_{name}": f1}
+    met, unmet = figures["f1_met"], figures["f1_not_met"]
+    return figures | {"balanced_f1": None if met is None or unmet is None else (met + unmet) / 2}
 
 
 pairs = st.lists(st.tuples(st.sampled_from("abcd"), st.booleans(), st.booleans()), max_size=30)
@@ -151,12 +139,7 @@ def row(line: int, labels: tuple[bool, ...], category: str = "a") -> Labelled:
     return Labelled(line, prompt, f"Answer {line}.", "Is short.", labels, category)
 
 
-ROWS = [
-    row(1, (True, True)),
-    row(2, (False, True)),
-    row(3, (False, False), "b"),
-    row(4, (True, False), "b"),
-]
+ROWS = [row(1, (True, True)), row(2, (False, True)), row(3, (False, False), "b"), row(4, (True, False), "b")]
 
 
 def recorded(*mets: bool | None, judge: str = "j") -> list[dict[str, Any]]:

@@ -20,13 +20,9 @@ def recommended(*records: dict[str, Any]) -> dict[str, Any]:
     return tomllib.loads(calibrate(GROUPS, records).recommendation)
 
 
-def test_the_judge_that_agrees_best_is_recommended():
+def test_the_judge_that_agrees_best_or_a_panel_that_surely_beats_it_is_recommended():
     found = recommended(*rated(GROUPS, "poor", 2.0), *rated(GROUPS, "fine", 0.2))
-    assert found["judge"] == ["fine"]
-    assert (found["protocol"], found["samples"]) == ("pointwise", 1)
-
-
-def test_a_panel_is_recommended_where_it_surely_beats_its_best_member_at_equal_calls():
+    assert (found["judge"], found["protocol"], found["samples"]) == (["fine"], "pointwise", 1)
     found = recommended(*rated(GROUPS, "a", 1.0), *rated(GROUPS, "b", 1.0), *rated(GROUPS, "c", 1.0))
     assert found["judge"] == ["a", "b", "c"]
     assert (found["panel"], len(found["weights"].split(","))) == ("all", 3)
@@ -76,26 +72,9 @@ def test_a_panels_related_errors_are_set_for_its_standard_errors():
     assert apart.get("error_correlation", 0.0) < 0.15
 
 
-def test_the_dearest_way_is_not_called_the_cheapest():
-    usage = {"input_tokens": 400, "output_tokens": 40}
-    records = [
-        line
-        for judge, noise in (("a", 0.3), ("b", 0.3))
-        for line in rated(GROUPS, judge, noise, calls=4, mode="listwise", usage=usage)
-    ]
-    text = calibrate(GROUPS, records).recommendation
-    assert (
-        "# It is the cheapest, in tokens, with 98.5% of the best way's fidelity.\n# The best way costs more: " in text
-    )
-
-
 def test_comments_name_judges_without_their_servers_and_values_with_them():
     judges = [f"vllm/{name}@http://gpu1:8000/v1" for name in "ab"]
-    said = [
-        line | {"judge": judge}
-        for judge, letter in zip(judges, "ab", strict=True)
-        for line in rated(GROUPS, letter, 1.0)
-    ]
+    said = [line | {"judge": judge} for judge in judges for line in rated(GROUPS, judge, 1.0)]
     text = calibrate(GROUPS, said).recommendation
     assert tomllib.loads(text)["judge"] == judges
     assert "# Weights, learned from gold: vllm/a 0." in text
