@@ -143,24 +143,13 @@ async def test_a_numbered_rollout_that_comes_again_is_the_same_one(faulty: Fault
         assert "generation_token_ids" not in str(faulty.posts[0])
 
 
-async def test_whole_groups_in_one_request(faulty: FaultyServer) -> None:
+async def test_several_groups_in_one_request_of_openrlhf_and_a_session_of_nemo_gym(faulty: FaultyServer) -> None:
     faulty.script(worth())
     async with served(faulty) as server:
-        group = [sample(text) for text in THREE]
-        assert (await server.post("/slime/remote_rm", group)).body == REWARDS
         both = {name: [text + name for text in ("a worth 90", "a worth 20")] for name in ("", "!")}
         body = {"query": both[""] + both["!"], "prompts": ["a"] * 4, "labels": ["x", "x", "y", "y"]}
         assert (await server.post("/openrlhf?group_size=2", body)).body["rewards"] == [0.9, 0.2, 0.9, 0.2]
-        compared = {
-            "conversation_history": [{"role": "user", "content": "Joke?"}],
-            "response_objs": [gym_body(text)["response"] for text in THREE],
-            "principle": "Be funny.",
-        }
-        reply = (await server.post("/compare", compared)).body
-        assert (reply["rewards"], reply["metrics"]) == (REWARDS, {"judge_scored": 1.0})
         assert (await server.post("/seed_session", {})).body == {}
-        mixed = [sample("worth 1"), sample("worth 2", prompt="Other?")]
-        assert (await server.post("/slime/remote_rm", mixed)).status == 422
 
 
 async def test_without_a_size_and_in_another_form_it_is_refused_with_the_reason(faulty: FaultyServer) -> None:
