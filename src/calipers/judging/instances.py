@@ -173,7 +173,6 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
             )
 
 
-
 def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
     """Return the judges that judging asks, from ``judge=``, in the order of their slots. Raises ConfigError for []."""
     if isinstance(judge, str) or not isinstance(judge, Sequence):
