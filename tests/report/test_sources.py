@@ -48,8 +48,7 @@ async def test_a_ledger_of_other_groups_is_said_to_have_none(tmp_path: Path):
     (tmp_path / "other").mkdir()
     _, other = await judged(tmp_path / "other", [group_of(FOUR, group_id="b")], [SimulatedJudge(QUALITY)])
     (about,) = data_of(report_of(tmp_path, results, ours, other))["about"]
-    names = [f"{tmp_path.name}/{ours.name}", f"other/{other.name}"]
-    assert [(run["source"], run["is_used"]) for run in about["runs"]] == [(names[0], True), (names[1], False)]
+    assert [(run["source"], run["is_used"]) for run in about["runs"]] == [(str(ours), True), (str(other), False)]
 
 
 async def test_options_that_no_source_can_satisfy_are_refused(tmp_path: Path):
@@ -90,10 +89,10 @@ def test_a_bad_line_is_reported_and_the_rest_is_shown(tmp_path: Path):
     assert sources.notes.bad_lines == 3
 
 
-def test_sources_of_one_file_name_are_named_with_as_many_folders_as_tell_them_apart(tmp_path: Path):
-    paths = [tmp_path / one / "scored.jsonl" for one in ("x/1", "y/1", "y/2")] + [tmp_path / "other.jsonl"]
+def test_sources_of_one_file_name_are_named_by_their_paths(tmp_path: Path):
+    paths = [tmp_path / name for name in ("x.jsonl", "a/y.jsonl", "b/y.jsonl")]
     for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
         write_lines(path, [])
     with open_sources([str(path) for path in paths], on_error=print) as sources:
-        assert sources.names == ["x/1/scored.jsonl", "y/1/scored.jsonl", "2/scored.jsonl", "other.jsonl"]
+        assert sources.names == ["x.jsonl", str(paths[1]), str(paths[2])]
