@@ -140,7 +140,7 @@ class Collector:
         self.run, self._room, self._ledger, self._answer = run, room, ledger, answer
         self._named, self._wait, self._quorum, self._limit = named, wait, quorum, limit
         self._score: Callable[[TrajectoryGroup], Awaitable[GroupResult]] = run.wrap(run.judge.score_group)
-        self._one_of_several = ledger is not None and ledger.claims
+        self._one_of_several = ledger is not None and ledger.is_on_server
         self._groups: dict[Key, list[Group]] = {}
         self._answered: OrderedDict[Group, None] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
