@@ -225,17 +225,6 @@ class Sources:
                 yield run.judged(source, result, position, self._texts_of(str(result.get("group_id"))))
 
 
-def open_sources(
-    paths: Sequence[str],
-    *,
-    groups: str | None = None,
-    run: int | None = None,
-    on_error: Callable[[InputError], None],
-) -> Sources:
-    """Open the files that a report shows. See ``Sources``."""
-    return Sources(paths, groups=groups, run=run, on_error=on_error)
-
-
 class _GroupsById:
     """The groups of a groups file by id; each can be taken once.
 
