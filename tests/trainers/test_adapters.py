@@ -5,14 +5,9 @@ What an engine itself makes of these rewards is tested beside it, in the engine'
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import warnings
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from importlib.util import find_spec
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,10 +16,7 @@ from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_gym, nemo_rl, openrlhf, skyrl, tinker, verifiers
-from calipers.trainers.art import reward as art
-from calipers.trainers.process import warn_untested
 from calipers.trainers.slime import group_rm
-from calipers.trainers.trl import reward_func
 from http_judge import judge_at, worth
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 from trainer_adapters import ADAPTERS, Play
@@ -198,40 +190,6 @@ async def _raised(play: Play) -> str | None:
     except CalipersError as raised:
         return str(raised)
     return None
-
-
-def verl_agent_loop() -> None:
-    with warnings.catch_warnings(action="ignore"):  # verl's own, when it is imported
-        from calipers.trainers.verl.agent_loop import require_groups  # noqa: PLC0415 - needs verl
-
-    require_groups(SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
-
-
-VERSIONED: dict[str, Callable[[], object]] = {
-    "openpipe-art": lambda: asyncio.run(art.ruler_score_group(SimpleNamespace(trajectories=[]), "embedded")),
-    "trl": lambda: reward_func("embedded", num_generations=2),
-    "verl": verl_agent_loop,
-}
-
-
-@pytest.mark.filterwarnings("ignore:.*for wiring")
-@pytest.mark.parametrize("package", VERSIONED)
-def test_a_version_of_an_engine_that_nobody_tried_is_said_so(
-    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if package == "verl":
-        pytest.importorskip("verl", reason="verl is not installed (pip install 'calipers[verl]')")
-    told = tmp_path / f"{package.replace('-', '_')}-99.0.dist-info"
-    told.mkdir()
-    (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 99.0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    warn_untested.cache_clear()
-    with (
-        pytest.warns(UserWarning, match=rf"(?i)tested with {package} .*99\.0 is installed|TRL 99\.0 is newer"),
-        suppress(Exception),
-    ):
-        VERSIONED[package]()  # without the engine some say that they need it, which others test
-    warn_untested.cache_clear()
 
 
 NEEDED: dict[str, Callable[[], object]] = {

@@ -19,7 +19,8 @@ from calipers.server import forms
 from calipers.server.client import RolloutAnswer
 from calipers.server.collector import LATE, Key, Sent, digest
 from calipers.server.limits import RefusalError, invalid
-from calipers.trainers.cohorts import MemberResult, NamedKey, key_of_prompt
+from calipers.trainers import cohorts
+from calipers.trainers.cohorts import MemberResult, key_of_prompt
 from calipers.trainers.nemo_gym import group_key as gym_key
 from calipers.trainers.nemo_gym import items_for_judge, prompt_of
 from calipers.trainers.openrlhf import group_key, member_of, shared_by
@@ -164,7 +165,7 @@ def engine_answer(_: Key, __: int | None, member: MemberResult) -> tuple[float, 
 def _sent(
     asked: Asked,
     engine: str,
-    key: NamedKey,
+    key: cohorts.Key,
     size: int,
     messages: Sequence[Any],
     shared: Mapping[str, Any],
@@ -173,10 +174,12 @@ def _sent(
     of: int = 1,
 ) -> Sent:
     """Return a rollout of an engine, whose groups have a key in place of an id. ``of`` came in the same request."""
-    whole = key.within(asked.query.run, size)
+    prompt, *parts = key
+    run = asked.query.run
+    title = f"{run}: {prompt}" if run else str(prompt)
     # No run of our own clients has a name that begins with a slash.
-    name = (f"/{engine}", f"{whole} {digest([repr(part) for part in whole.parts]).hex()}")
-    return Sent(name, str(whole), size, messages, {"context": [], **shared}, len(asked.body) // of, number)
+    name = (f"/{engine}", f"{title} {digest([repr(part) for part in (run, size, *parts)]).hex()}")
+    return Sent(name, title, size, messages, {"context": [], **shared}, len(asked.body) // of, number)
 
 
 def _read_openrlhf(asked: Asked) -> Work:
@@ -211,7 +214,7 @@ def _read_remote_rm(asked: Asked) -> Work:
     first = samples[0]
     if any((one.prompt, one.label) != (first.prompt, first.label) for one in samples):
         raise invalid("the samples of a group have different prompts or labels; send each group by itself")
-    rubric = read_label_of_row(first.label, None)[0]
+    rubric = read_label_of_row(first.label)[0]
     rollouts = [[*prompt_messages(one.prompt), assistant_message(one.response)] for one in samples]
     if isinstance(asked.form, list):
         group = as_group({"trajectories": [{"messages": one} for one in rollouts], "rubric": rubric})
@@ -236,7 +239,7 @@ def _of_whole(found: Sequence[Any]) -> list[tuple[float, float]]:
 
 def _read_gym(asked: Asked) -> Work:
     row = asked.data
-    shared = {"context": prompt_of(row), "rubric": rubric_of_row(row, None)}
+    shared = {"context": prompt_of(row), "rubric": rubric_of_row(row)}
     size, items = asked.group_size(asked.form.group_size), items_for_judge(asked.form.response.output)
     return [_sent(asked, "nemo_gym", gym_key(row), size, items, shared, number=asked.form.rollout)]
 
