@@ -13,8 +13,7 @@ from unittest.mock import patch
 import calipers
 from calipers.trainers import agent_lightning, areal, ms_swift, skyrl, tinker, verifiers
 from calipers.trainers.easyr1 import batch_reward
-from calipers.trainers.rewards import rewards_or_constant
-from calipers.trainers.run import JudgedRun, Row, complete_cohorts, float_reward, judged, run_for_floats
+from calipers.trainers.run import JudgedRun, complete_cohorts, float_reward, run_for_floats
 from calipers.trainers.slime import group_rm
 from calipers.trainers.trl import reward_func
 
@@ -73,17 +72,6 @@ def trl(judge: calipers.Judge, **settings: Any) -> Play:
         prompts, texts = zip(*((prompt, text) for _, prompt, text in rows_of(groups)), strict=True)
         given = functions[size](list(prompts), list(texts), trainer_state=SimpleNamespace(global_step=1))
         return regrouped(groups, await given)
-
-    return play
-
-
-def trl_blocking(judge: calipers.Judge, **settings: Any) -> Play:
-    function = reward_func(judge, num_generations=2, check=False, blocking=True, **settings)
-
-    async def play(groups: Groups) -> list[Rewards]:
-        prompts, texts = zip(*((prompt, text) for _, prompt, text in rows_of(groups)), strict=True)
-        state = SimpleNamespace(global_step=1)
-        return regrouped(groups, await asyncio.to_thread(function, list(prompts), list(texts), trainer_state=state))
 
     return play
 
@@ -173,17 +161,6 @@ def cohort(judge: calipers.Judge, **settings: Any) -> Play:
             joined = (cohorts.join("k", member, size=len(texts), group=common) for member in members)
             rewards.append([float_reward(one) for one in await asyncio.gather(*joined)])
         return rewards
-
-    return play
-
-
-def plain_rows(judge: calipers.Judge, **settings: Any) -> Play:
-    """What NeMo-RL's batches go through, and an adapter of one's own."""
-    run = run_for_floats(judge, **settings)
-
-    async def play(groups: Groups) -> list[Rewards]:
-        rows = [Row(number, text, prompt, name=str(number)) for number, prompt, text in rows_of(groups)]
-        return regrouped(groups, await judged(run, rows, rewards_or_constant))
 
     return play
 
@@ -279,6 +256,11 @@ def areal_episode(prompt: str, text: str, own: float = 0.0) -> dict[str, Any]:
     return {"input_ids": [Tensor(tokens)], "loss_mask": [Tensor(mask)], "rewards": Tensor([own])}
 
 
+def areal_reward(*_: object, **__: object) -> float:
+    """A ``reward_fn``, which AReaL calls in another process."""
+    return 1.0
+
+
 def workflow(judge: calipers.Judge, **settings: Any) -> Play:
     class Once:
         tokenizer = Characters()
@@ -322,13 +304,11 @@ class Adapter:
 EVEN = [0.5, 0.5]
 ADAPTERS: dict[str, Adapter] = {
     "trl": Adapter(trl, [None] * 3, [None] * 2, "step 1, rows 1-2", alone=None),
-    "trl, blocking": Adapter(trl_blocking, [], [None] * 2, "step 1, rows 1-2", alone=None),
     "slime": Adapter(slime, [0.5] * 3, EVEN, rubrics=True),
     "skyrl": Adapter(sky, [0.5] * 3, EVEN, alone=0.0, rubrics=True, own=True),
     "easyr1": Adapter(easyr1, [0.5] * 3, EVEN, rubrics=True),
     "ms-swift": Adapter(swift, [None] * 3, [None] * 2, rubrics=True),
     "cohort": Adapter(cohort, [0.5] * 3, EVEN),
-    "rows": Adapter(plain_rows, [0.5] * 3, EVEN),
     "tinker": Adapter(cookbook, [0.2, 0.55, 0.9], [0.0, 0.0], "", own=True),
     "verifiers": Adapter(episode, [0.2, None, 0.9], None, own=True),
     "agent-lightning": Adapter(step_of_rollouts, [0.2, None, 0.9], EVEN, alone=None),

@@ -8,6 +8,7 @@ import importlib.util
 import math
 import socket
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -104,7 +105,7 @@ class Agents:
             threading.Thread(target=self._work, daemon=True),
         ]
         self._taken: set[str] = set()
-        self._nth: dict[str, int] = {}
+        self._nth: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
         for thread in self._threads:
@@ -131,7 +132,8 @@ class Agents:
     def _take(self, client: Any, rollout: Any) -> None:
         name, task = rollout["rollout_id"], rollout["input"]
         self._taken.add(name)
-        nth = self._nth[str(task)] = self._nth.get(str(task), -1) + 1
+        self._nth[str(task)] += 1
+        nth = self._nth[str(task)] % len(task["says"])  # the same task may be in several steps
         text, report = task["says"][nth], (task.get("reports") or [None] * 9)[nth]
         events = []
         if text is not None:

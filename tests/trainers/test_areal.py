@@ -15,7 +15,7 @@ from calipers.trainers.areal import judged_group
 from engine_contract import require_failures_without_effect
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
-from trainer_adapters import Characters, Seen, Tensor, areal_episode, tokens_of
+from trainer_adapters import Characters, Seen, Tensor, areal_episode, areal_reward, tokens_of
 
 HERE = importlib.util.find_spec("areal") is not None
 with_areal = pytest.mark.skipif(not HERE, reason="AReaL is not installed (.ci/engines makes an environment)")
@@ -101,8 +101,8 @@ class Policy:
         )
 
 
-async def areals_own(judge: Any, texts: Any, *, prompt: str = "Tell a joke.", own: float = 0.0) -> Any:
-    """The judged episode of AReaL's own single-turn workflow."""
+async def areals_own(judge: Any, texts: Any, *, prompt: str = "Tell a joke.") -> Any:
+    """The judged episode of AReaL's own single-turn workflow, whose own reward is 1 for all."""
     from areal.api import RolloutWorkflow
     from areal.api.cli_args import GenerationHyperparameters
     from areal.workflow.rlvr import RLVRWorkflow
@@ -110,7 +110,7 @@ async def areals_own(judge: Any, texts: Any, *, prompt: str = "Tell a joke.", ow
     made = judged_group(RLVRWorkflow, judge, size=len(texts))
     assert issubclass(made, RolloutWorkflow)
     workflow = made(
-        reward_fn=lambda *_, **__: own,
+        reward_fn=areal_reward,
         gconfig=GenerationHyperparameters(n_samples=1),
         tokenizer=Characters(),
         get_input_ids_fn=lambda messages, *_: tokens_of(messages[0]["content"]),
@@ -123,7 +123,7 @@ async def test_an_episode_is_one_padded_batch_with_the_judges_rewards(faulty: Fa
     from areal.infra.workflow_executor import check_trajectory_format
 
     faulty.script(worth())
-    batch = await areals_own(judge_at(faulty), ["worth 20", "it is worth 90", "worth 55"], own=1.0)
+    batch = await areals_own(judge_at(faulty), ["worth 20", "it is worth 90", "worth 55"])
     assert batch["rewards"].tolist() == pytest.approx([1.2, 1.9, 1.55])
     assert batch["loss_mask"].sum(-1).tolist() == [8, 14, 8]
     assert check_trajectory_format(batch, batch_size=3)

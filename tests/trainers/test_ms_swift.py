@@ -9,7 +9,6 @@ import importlib.util
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -22,8 +21,9 @@ import pytest
 from calipers.errors import InputError
 from calipers.ledger import read_ledger
 from calipers.ledger.contents import recorded_group
+from calipers.trainers import ms_swift
 from calipers.trainers.ms_swift import JudgeReward, register
-from calipers.trainers.run import JudgedRun
+from calipers.trainers.run import JudgedRun, Row, judged
 from engine_contract import require_exact_ties, require_failures_without_effect
 from http_judge import judge_at, worth
 from servers.dialects import verdict
@@ -83,6 +83,23 @@ async def test_a_prompts_rows_are_a_group(faulty: FaultyServer) -> None:
     assert found == cases
 
 
+async def test_rows_of_other_processes_are_judged_with_ours(
+    faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How processes exchange their rows is tested with TRL's reward function."""
+
+    class Ranks:
+        async def judged(self, run: Any, read: Any, group: Any, form: Any) -> Any:
+            theirs = [Row("p", {"messages": conversation("Tell a joke.", "worth 10")})]
+            return await judged(run, group([*theirs, *read()]), form), slice(1, None)
+
+    monkeypatch.setattr(ms_swift, "Ranks", Ranks)
+    monkeypatch.setattr(ms_swift, "is_single_process", lambda: False)
+    faulty.script(worth())
+    assert await rewards(judge_at(faulty), "worth 90") == [0.9]
+    assert "worth 10" in str(faulty.posts[0]["messages"])
+
+
 # --- through ms-swift -----------------------------------------------------------------------------------------------
 
 
@@ -121,7 +138,6 @@ def advantages(matrix: Any, size: int, **settings: Any) -> list[float]:
 @pytest.mark.parametrize("estimator", ["grpo", "rloo", "reinforce_plus_plus"])
 async def test_ms_swift_trains_on_comparisons_and_never_on_a_failed_one(faulty: FaultyServer, estimator: str) -> None:
     import torch
-    from swift.rl_core.advantage import compute_advantages_dynamic
 
     for scale in ("group", "none"):
         settings = {"advantage_estimator": estimator, "scale_rewards": scale}
@@ -140,14 +156,6 @@ async def test_ms_swift_trains_on_comparisons_and_never_on_a_failed_one(faulty: 
         expected = advantages(torch.tensor(other).unsqueeze(1), 3, **settings)
         assert advantages(matrix, 3, **settings) == expected
 
-    # Where the number of rows a prompt varies, ms-swift goes by prompt and request, with the same result.
-    faulty.script(worth(never=(50,)))
-    groups = [["worth 20", "worth 90", "worth 70"], ["worth 30", "worth 50", "worth 80"]]
-    matrix = await asyncio.to_thread(scored, judge_at(faulty), groups)
-    prompts, requests = [f"prompt_{row // 3}" for row in range(6)], [f"request_{row}" for row in range(6)]
-    found = compute_advantages_dynamic(matrix, torch.ones(1), prompts, requests)[0].tolist()
-    assert found == advantages(matrix, 3)
-
 
 @with_swift
 def test_a_plugin_file_of_two_lines_registers_it_and_may_be_read_again(tmp_path: Path) -> None:
@@ -159,26 +167,6 @@ def test_a_plugin_file_of_two_lines_registers_it_and_may_be_read_again(tmp_path:
         (tmp_path / name).write_text(line, encoding="utf-8")
         import_external_file(str(tmp_path / name))
     assert type(orms["helpfulness"](args=SimpleNamespace(num_generations=2))).__name__ == "helpfulness"
-
-
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed: pip install torch")
-def test_a_group_that_two_processes_share_is_judged_once_and_each_gets_its_part(faulty: FaultyServer) -> None:
-    faulty.script(worth(never=(30,)))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    script = Path(__file__).parents[1] / "ms_swift_process.py"
-    running = [
-        subprocess.Popen((sys.executable, str(script), str(rank), port, faulty.url), stdout=subprocess.PIPE, text=True)
-        for rank in (0, 1)
-    ]
-    first, second = (json.loads(process.communicate(timeout=200)[0]) for process in running)
-    assert first[:2] == [[0.2, 0.5, 0.9]] * 2
-    assert second[:2] == [[0.1, None, None]] * 2
-    assert "rubrics" in first[2]
-    assert first[2] in second[2]  # who only waited for the other ends with it
-    groups = [question for question in faulty.posts if "worth 90" in str(question)]
-    assert len(groups) == 2  # one a batch
 
 
 FLAGS = {

@@ -14,7 +14,7 @@ from calipers.config.arguments import require_text
 from calipers.trainers.process import JudgeLike, as_judge, import_engine
 from calipers.trainers.rewards import rewards_or_none
 from calipers.trainers.rows import USUAL_RUBRIC_COLUMN, step_fields, warn_unused_columns
-from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, require_settings
+from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged
 from calipers.trainers.trl.ranks import Ranks, is_single_process
 from calipers.trainers.trl.rows import dataset_column
 
@@ -36,13 +36,12 @@ def register(
 
     ``rubric_column`` is the column of the data set with each prompt's rubric.
     """
-    require_settings(patience=patience, stop=stop)
     require_text(rubric_column=rubric_column)
     orms = import_engine("swift.rewards", remedy="ms-swift 4 is needed: pip install 'ms-swift>=4'").orms
+    run = JudgedRun(as_judge(judge), patience=patience, stop=stop, consequence="so none of it gets a reward")
 
     class Reward(JudgeReward):
         def __init__(self, args: Any, **_: object) -> None:
-            run = JudgedRun(as_judge(judge), patience=patience, stop=stop, consequence="so none of it gets a reward")
             super().__init__(run, size=args.num_generations, rubric_column=rubric_column)
 
     Reward.__name__ = name  # the name in ms-swift's log
