@@ -82,11 +82,13 @@ def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[
     for item, candidate in enumerate(view.candidates):
         texts = _texts_of(candidate.messages, context)
         known.update((yield from _search([text for _, text in texts if text not in known])))
-        counted = _attacks(candidate.messages, texts, known, context)
-        hits = [replace(hit, message=hit.message - context) for hit in counted]
-        if kept := [hit for hit in hits if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]:
-            found[item] = tuple(kept)
-    return found
+        hits = _attacks(candidate.messages, texts, known, context)
+        if hits:  # nearly always there are none
+            own = [replace(hit, message=hit.message - context) for hit in hits]
+            found[item] = tuple(
+                hit for hit in own if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"
+            )
+    return {item: hits for item, hits in found.items() if hits} if found else found
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0) -> tuple[Attack, ...]:
