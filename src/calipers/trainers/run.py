@@ -296,12 +296,7 @@ def float_reward(member: MemberResult) -> float:
     return member.reward if member.reward is not None and is_group_scored(member) else NEUTRAL
 
 
-def complete_cohorts(
-    run: JudgedRun,
-    *,
-    size: int,
-    deadline: float | None,
-) -> Cohorts:
+def complete_cohorts(run: JudgedRun, *, size: int, deadline: float | None) -> Cohorts:
     """Return cohorts that judge a group only when all its rollouts have arrived: a float cannot say that a late member
     has no reward. The arguments are those of ``Cohorts``.
     """

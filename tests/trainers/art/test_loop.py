@@ -102,13 +102,9 @@ async def test_lost_groups_count_against_the_gathers_max_exceptions(tolerated: f
         )
 
 
-async def test_outside_of_a_gather_a_lost_group_is_none() -> None:
-    assert gather_context_var.get(None) is None
-    assert await judged_by(broken_by(BAD))(await ready("worth 20", BAD)) is None
-
-
 async def test_a_group_that_is_none_of_arts_costs_itself_only(capsys: pytest.CaptureFixture[str]) -> None:
     strange: Any = ["no group"]
+    assert gather_context_var.get(None) is None
     assert await judged_by(ContentJudge())(strange) is None
     assert "is not an ART trajectory group" in capsys.readouterr().err
 

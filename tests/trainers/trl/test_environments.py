@@ -54,15 +54,6 @@ def in_trl(reward: Any, folder: Path, environment: Any = Shop, **more: Any) -> A
 
 
 @tools
-def test_the_judge_sees_the_tools_that_the_policy_was_offered(judge: Judge, server: FaultyServer, tmp_path: Path):
-    run = in_trl(reward_func(judge), tmp_path)
-    question = server.posts[-1]["messages"][-1]["content"]
-    assert question.count("place_order") == 1
-    assert "what to order" in question
-    assert not any(map(math.isnan, run.rewards["judge"]))
-
-
-@tools
 def test_an_environments_own_reward_is_a_second_one_and_then_a_group_is_scored_whole_or_not_at_all(
     judge: Judge, server: FaultyServer, tmp_path: Path
 ):

@@ -93,20 +93,6 @@ def leave_one_out(rewards: Sequence[float]) -> list[float]:
     return found
 
 
-def test_division_by_the_batchs_deviation_leaves_a_missing_row_out_too(
-    judge: Judge, server: FaultyServer, tmp_path: Path
-):
-    server.script(Opinions(silent_on_one=True))
-    run = train([reward_func(judge, num_generations=4, only_reward=True)], tmp_path, scale_rewards="batch")
-    rewards = run.rewards["judge"]
-    spread = stdev([one for one in rewards if not math.isnan(one)]) + 1e-4
-    expected = []
-    for group in groups_of(rewards):
-        mean = fmean(one for one in group if not math.isnan(one))
-        expected += [0.0 if math.isnan(one) else (one - mean) / spread for one in group]
-    assert run.advantages == close(expected)
-
-
 # --- what is brought ------------------------------------------------------------------------------------------------
 
 
@@ -142,6 +128,7 @@ def test_environments_that_change_the_prompts_of_a_group(judge: Judge, server: F
     )
     question = server.posts[-1]["messages"][-1]["content"]
     assert question.count(" board ") == 4
+    assert question.count("where to") == 1, "the tools that the policy was offered"
     assert not any(map(math.isnan, run.rewards["judge"]))
     assert run.advantages == close(advantages(run.rewards["judge"]))
 

@@ -107,8 +107,6 @@ def refused(kind: Any, model: Path) -> dict[str, str]:
     """What the manager says, before any rollout, to configurations that cannot work."""
     wrong = {
         "no judge": [],
-        "typo": ["+calipers.judge=embedded", "+calipers.ordres=2"],
-        "key": ["+calipers.judge=embedded", "+calipers.api_key=secret"],
         "lone": ["+calipers.judge=embedded", "actor_rollout_ref.rollout.n=1"],
         "unreachable": [
             "+calipers.judge=vllm/judge",
