@@ -16,7 +16,6 @@ import calipers
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
 from groups import FOUR, group_of
-from servers.dialects import verdict
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"What is 17 + 25, for the {n}th time?") for n in range(4)]
@@ -59,51 +58,26 @@ async def batch(judge: calipers.Judge, groups: Sequence[Any] = GROUPS) -> list[c
     return [result async for result in judge.score_groups(groups, ordered=True)]
 
 
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-async def test_a_batch_of_nothing_but_refusals_is_a_config_error_and_the_groups_are_failed(
-    faulty: FaultyServer, refusal: Answer
-) -> None:
-    faulty.script(refusal)
-    judge = judge_at(faulty)
-    results = await batch(judge)
-    assert {result.status for result in results} == {"failed"}  # score_group itself raises nothing
-    for _ in range(2):
-        with pytest.raises(ConfigError, match=r"every question was refused.*openai/judge.*Check the judge's name"):
+async def test_a_batch_of_nothing_but_refusals_is_a_config_error_and_the_groups_are_failed() -> None:
+    for refusal in REFUSALS.values():
+        with FaultyServer() as faulty:
+            faulty.script(refusal)
+            judge = judge_at(faulty)
+            assert {result.status for result in await batch(judge)} == {"failed"}  # score_group itself raises nothing
+            for _ in range(2):
+                with pytest.raises(ConfigError, match=r"every question was refused.*openai/judge"):
+                    await judge.require_answering()
+            assert small(faulty) == 1
+
+
+async def test_what_may_pass_or_is_about_the_question_ends_nothing(faulty: FaultyServer) -> None:
+    for failure in PASSING.values():
+        faulty.script(failure)
+        judge = judge_at(faulty)
+        for _ in range(2):
+            assert {result.status for result in await batch(judge, GROUPS[:2])} <= {"failed", "abstained"}
             await judge.require_answering()
-    assert small(faulty) == 1
-
-
-@pytest.mark.parametrize("failure", PASSING.values(), ids=PASSING)
-async def test_what_may_pass_or_is_about_the_question_ends_nothing(faulty: FaultyServer, failure: Answer) -> None:
-    faulty.script(failure)
-    judge = judge_at(faulty)
-    for _ in range(3):
-        assert {result.status for result in await batch(judge)} <= {"failed", "abstained"}
-        await judge.require_answering()
     assert small(faulty) == 0
-
-
-async def test_one_answer_ever_is_enough(faulty: FaultyServer) -> None:
-    """A key that is revoked in the middle of a run is patience's to find, and an alarm's."""
-    faulty.script(lambda asked: said(verdict(asked)))
-    judge = judge_at(faulty)
-    await batch(judge, GROUPS[:1])
-    faulty.script(REFUSALS["a wrong key"])
-    assert {result.status for result in await batch(judge, GROUPS[1:])} == {"failed"}
-    await judge.require_answering()
-    assert small(faulty) == 0
-
-
-async def test_a_batch_with_one_failure_that_may_pass_is_none_of_refusals_and_the_next_one_may_be(
-    faulty: FaultyServer,
-) -> None:
-    faulty.script(error(503), REFUSALS["a model that is not there"])
-    judge = judge_at(faulty)
-    await batch(judge)
-    await judge.require_answering()
-    await batch(judge)
-    with pytest.raises(ConfigError):
-        await judge.require_answering()
 
 
 async def test_a_firewall_that_refuses_what_candidates_wrote_is_no_missing_judge(faulty: FaultyServer) -> None:
@@ -127,14 +101,14 @@ async def test_a_confirmation_that_does_not_come_through_leaves_the_question_ope
         await judge.require_answering()
 
 
-@pytest.mark.parametrize("judge", ["anthropic/judge", "openai_decisions/judge", "systemone/judge", "vllm/judge"])
-async def test_every_kind_of_server_is_confirmed(faulty: FaultyServer, judge: str) -> None:
+async def test_every_kind_of_server_is_confirmed(faulty: FaultyServer) -> None:
     faulty.script(error(404, "no such model"))
-    asked = calipers.Judge(judge, base_url=faulty.url, api_key="k", calls={"attempts": 1})
-    await batch(asked, GROUPS[:1])
-    with pytest.raises(ConfigError):
-        await asked.require_answering()
-    assert small(faulty) == 1
+    for number, judge in enumerate(("anthropic/judge", "systemone/judge", "vllm/judge"), 1):
+        asked = calipers.Judge(judge, base_url=faulty.url, api_key="k", calls={"attempts": 1})
+        await batch(asked, GROUPS[:1])
+        with pytest.raises(ConfigError):
+            await asked.require_answering()
+        assert small(faulty) == number
 
 
 async def test_the_small_question_counts_against_the_budget_and_is_in_no_groups_usage(faulty: FaultyServer) -> None:
@@ -170,15 +144,6 @@ class Own:
 
 GONE = PermanentError("not_found", "no such model", fatal=True)
 DOWN = TransientError("server", "out of order")
-
-
-async def test_a_backend_of_ones_own_is_asked_nothing_but_what_it_is_for() -> None:
-    own = Own("a", GONE)
-    judge = calipers.Judge(own)
-    await batch(judge, GROUPS[:1])
-    with pytest.raises(ConfigError, match="Own: no such model"):
-        await judge.require_answering()
-    assert len(own.asked) == 1
 
 
 async def test_a_panel_of_which_all_refuse_is_a_config_error_that_names_each(caplog: pytest.LogCaptureFixture) -> None:
@@ -258,13 +223,3 @@ async def test_an_address_that_ends_in_v1_is_not_told_to_end_in_v1(
             await judge.require_answering()
     assert ("ends in /v1" in str(caught.value)) is asked
     assert ".." not in str(caught.value)
-
-
-async def test_a_refused_option_budget_or_group_is_named() -> None:
-    group: Any = [[{"role": "assistant", "content": answer}] for answer in "ab"]
-    with pytest.raises(ConfigError, match=r"no option orders=.*Judge\("):
-        await calipers.score_group(group, "embedded", orders=2)
-    with pytest.raises(ConfigError, match=r'calls=\{"price": .*--price'):
-        calipers.Judge("embedded", budget={"usd": 5})
-    with pytest.raises(calipers.InputError, match="the group holds text"):
-        await calipers.score_group(["56"], "embedded")

@@ -18,7 +18,7 @@ from calipers.backends.names import name_without_password, split_judge_name
 from calipers.backends.providers.known import provider_of
 from calipers.config.grouped_options import Criteria, Records
 from calipers.config.options import JudgeOptions
-from calipers.judging.connecting import connect_judges, judges_in
+from calipers.judging.instances import connect_judges, judges_in
 from calipers.judging.judge import Judge
 from calipers.protocols.tools import TURNS
 from calipers.testing import Noise, SimulatedJudge
