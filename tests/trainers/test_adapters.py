@@ -21,7 +21,6 @@ from http_judge import judge_at, worth
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 from trainer_adapters import ADAPTERS, Play
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*was tested with")
 adapters = pytest.mark.parametrize("adapter", ADAPTERS)
 
 GONE = error(404, "The model `judge` does not exist")
@@ -82,7 +81,7 @@ async def test_a_group_of_one_has_nothing_to_be_compared_with(adapter: str) -> N
     assert (found, backend.asked) == ([[one.alone]], [])
 
 
-@pytest.mark.parametrize("adapter", ["trl", "slime", "skyrl", "easyr1", "rows"])
+@pytest.mark.parametrize("adapter", ["trl", "slime", "skyrl", "easyr1"])
 async def test_different_prompts_are_no_group(adapter: str) -> None:
     backend = ContentJudge()
     with pytest.raises((ConfigError, InputError), match="different prompts"):

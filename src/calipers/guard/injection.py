@@ -134,7 +134,7 @@ def _marks() -> Mapping[str, Sequence[str]]:
 def _words(text: PlainText) -> tuple[bytes, list[bytes]]:
     """Return a text as UTF-8 with spaces between words, and the stems in it."""
     words = text.plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
-    return words, [stem for stem in _stems(beyond_ascii=not text.shown.isascii()) if stem in words]
+    return words, [stem for stem in _stems(beyond_ascii=text.beyond_ascii) if stem in words]
 
 
 def _is_suspect(raw: str) -> bool:

@@ -2,7 +2,7 @@
 answers teach.
 
 A judge that refuses every question (a mistyped model, a wrong key, a wrong address) would leave a whole run without
-scores. It is recognised by how its calls end, and confirmed by one small call.
+scores. It is recognised by how its first calls end.
 """
 
 from __future__ import annotations
@@ -13,23 +13,21 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Final, Self
 
 from calipers.aggregators.priors import Priors
 from calipers.backends.connect import connect
-from calipers.backends.context_window import KnownWindow
 from calipers.backends.limits.budget import Purse
 from calipers.backends.limits.limited import Limited
 from calipers.backends.names import name_without_password
-from calipers.backends.refusal_check import REFUSED, RefusalCheck
+from calipers.backends.negotiation import KnownWindow
 from calipers.config.grouped_options import Calls
 from calipers.config.options import JudgeOptions, Judges
 from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend, Store
 from calipers.ledger import RecordedBackend, WritableLedger, find_learned, recorded_judgments, settings_of_equal_run
-from calipers.types import Answered, Reading, Usage
+from calipers.types import Answered, FailureKind, Reading
 from calipers.types.encoding import as_sentence
 
 _LIMITS_OF_LIMITED: Final = ("budget", "price", "requests_per_minute")
@@ -37,19 +35,20 @@ _LIMITS_OF_LIMITED: Final = ("budget", "price", "requests_per_minute")
 
 _log = logging.getLogger(__name__)
 
+_REFUSED: Final[frozenset[FailureKind]] = frozenset({"unauthorized", "not_found"})
+"""Kinds of failure (401, 403, 404 and the like) that mean that the key, the model or the address is wrong."""
+
 
 @dataclass(slots=True, eq=False)
 class JudgeInstance:
     """One judge of a ``Judge``: ``bare`` is its backend, ``backend`` the same with limits and retries.
 
-    ``refusal_check`` finds out whether the judge refuses every question.
     ``by_name`` says that the judge was given by name, so that its connections are ours to close.
     """
 
     name: str
     bare: FullBackend
     backend: FullBackend
-    refusal_check: RefusalCheck
     by_name: bool = False
     window: KnownWindow = field(default_factory=KnownWindow)
     answered: bool = False
@@ -92,20 +91,6 @@ class JudgeInstance:
             self._saved = learned
             store.learn(self.bare, learned)
 
-    async def check(self) -> list[str]:
-        """Check this judge; return warnings. Raises ConfigError if every question would fail.
-
-        The check costs no token, unless the server's list of models lacks the model. Then one small question finds out
-        whether the server answers nevertheless, as proxies do that do not list all their models.
-        """
-        warnings = await self.bare.check()
-        unlisted = await self.refusal_check.unlisted()
-        refused = [f"{text} It refuses it: {why}" for text, why in unlisted if why]
-        if refused and len(refused) == self.refusal_check.servers:
-            raise ConfigError(refused[0])
-        settled = {text for text, why in unlisted if why is not None}
-        return [*(warning for warning in warnings if warning not in settled), *refused]
-
 
 class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few attributes
     """All judges of a ``Judge``, by slot. Safe to use from several threads and event loops.
@@ -128,7 +113,7 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
         return made
 
     async def check(self, *, all_needed: bool) -> list[str]:
-        """Check all judges; return their warnings.
+        """Check all judges; return their warnings. The check costs no token.
 
         With ``all_needed``, raises ConfigError if any judge cannot answer; otherwise only if no judge can.
         """
@@ -136,7 +121,7 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
         errors: list[ConfigError] = []
         for judge in self:
             try:
-                warnings += await judge.check()
+                warnings += await judge.bare.check()
             except ConfigError as error:
                 errors.append(error)
                 warnings.append(
@@ -153,39 +138,30 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
                 judge, result = self[done.ask.slot], done.result
                 if isinstance(result, Reading) or result.kind == "refused":
                     judge.answered = True  # a refusal in words shows that the key and the model's name are right
-                elif result.kind in REFUSED:
+                elif result.kind in _REFUSED:
                     judge.refused = judge.refused or result.reason  # later ones only say that calls are paused
                 else:
                     judge.failed_otherwise = True
             self.all_answered = all(judge.answered for judge in self)
 
-    async def require_answering(self) -> None:
+    def require_answering(self) -> None:
         """Raise ConfigError if every judge refuses every question; log a warning if only some judges do.
 
-        The calls since the last check are a batch. A judge that never answered, and refused every call of the batch for
-        good, is asked one small question. If it refuses that as well, it is known to refuse every question. In all
-        other cases the check is free.
+        The calls since the last check are a batch. A judge that never answered, and refused every call of a batch for
+        good, is known to refuse every question.
         """
         if self.all_answered:
             return
-        self._raise_if_all_refuse()
-        suspects = []
+        refusing: list[JudgeInstance] = []
         with self._lock:
             for judge in self:
                 if judge.refused is not None and not (judge.failed_otherwise or judge.answered or judge.refuses):
-                    suspects.append((judge, judge.refused))
+                    judge.refuses = judge.refused
+                    refusing.append(judge)
                 judge.refused, judge.failed_otherwise = None, False
-        for judge, reason in suspects:
-            refusal = await judge.refusal_check.refusal(reason)
-            with self._lock:
-                judge.answered = judge.answered or refusal == ""
-                judge.refuses = refusal or None
         self._raise_if_all_refuse()
-        for judge, _ in suspects:
-            if judge.refuses is not None:
-                _log.warning(
-                    "%s refuses every question, and the panel judges without it: %s", judge.name, judge.refuses
-                )
+        for judge in refusing:
+            _log.warning("%s refuses every question, and the panel judges without it: %s", judge.name, judge.refuses)
 
     def _raise_if_all_refuse(self) -> None:
         with self._lock:
@@ -195,12 +171,6 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
                 f"every question was refused, so nothing would be scored: {as_sentence('; '.join(reasons))} Check the "
                 "judge's name, its address and its key."
             )
-
-    @property
-    def probed(self) -> tuple[int, Usage]:
-        """Calls and usage of the calls that confirm a refusal; no group's result counts them."""
-        checks = [judge.refusal_check for judge in self]
-        return sum(one.calls for one in checks), Usage.total([one.usage for one in checks])
 
 
 def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
@@ -259,13 +229,11 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, **limits: A
     if isinstance(bare, Limited):
         if given := [name for name in _LIMITS_OF_LIMITED if limits.get(name) is not None]:
             raise ConfigError(f"{', '.join(given)}: pass it to Limited(), whose limits apply to all Judges that use it")
-        return JudgeInstance(bare.name, bare.bare, bare, RefusalCheck(bare.bare, bounded=lambda backend: backend))
-    own = {name: limits[name] for name in ("budget", "price", "max_tokens") if name in limits}
-    check = RefusalCheck(bare, bounded=partial(Limited, attempts=None, concurrency=1, **own))
+        return JudgeInstance(bare.name, bare.bare, bare)
     by_name = isinstance(judge, str)
     name = name_without_password(judge) if isinstance(judge, str) else type(judge).__name__
     backend = Limited(bare, attempts=calls.attempts if by_name else None, **limits)
-    return JudgeInstance(name, bare, backend, check, by_name)
+    return JudgeInstance(name, bare, backend, by_name)
 
 
 def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:

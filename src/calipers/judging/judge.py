@@ -50,7 +50,7 @@ from calipers.pacing import pace_of_loop
 from calipers.protocols.question import Parse
 from calipers.render import render_in_steps
 from calipers.rubric import DEFAULT_RUBRIC
-from calipers.types import Answered, Failure, GroupResult, RenderedGroup, TrajectoryGroup, Usage
+from calipers.types import Answered, Failure, GroupResult, RenderedGroup, TrajectoryGroup
 from calipers.types.steps import Steps
 from calipers.verifiers.rubric_rules import with_rule_verdicts
 
@@ -346,16 +346,11 @@ class Judge:
     async def require_answering(self) -> None:
         """Raise ConfigError if every call so far was refused for good: wrong model, key or address.
 
-        Loops that train or write results await this after a batch of groups; it is free once the judge has answered. If
-        all calls of a batch ended in 401, 403, 404 or the like, one small question confirms the refusal. Failures that
-        may pass (429, 5xx, timeouts) never raise here. A panel raises if all its judges refuse; one is in a warning.
+        Loops that train or write results await this after a batch of groups. It asks nothing: it raises if the judge
+        never answered, and all calls of the batch ended in 401, 403, 404 or the like. Failures that may pass (429, 5xx,
+        timeouts) never raise here. A panel raises if all its judges refuse; one is in a warning.
         """
-        await self._judges.require_answering()
-
-    @property
-    def probed(self) -> tuple[int, Usage]:
-        """Calls and usage of probes and of questions that confirm a refusal; no group's result counts them."""
-        return self._judges.probed
+        self._judges.require_answering()
 
     def has_recorded_answers(self) -> bool:
         """Whether judging finds recorded answers of any of this Judge's judges in the ledger."""
