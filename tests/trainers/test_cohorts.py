@@ -183,8 +183,30 @@ async def test_at_the_deadline_a_quorum_is_judged_and_with_fewer_nobody_gets_a_r
     why = "too few members of its group arrived to judge it: 2 of 4, with 0 lost and 2 still missing"
     assert lost == ([] if 0.1 in expected else [("u", why)])
     assert {task.result().reason for task in joined} == {None if 0.1 in expected else why}
+
+
+async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=4, deadline=60)
+    joined = begin(cohorts, "u", (10, 20))
+    await settle()
+    timers.pass_time(60)
+    await asyncio.gather(*joined)
+    late = [await cohorts.join("u", says(worth)) for worth in (30, 40)]
+    assert late == [MemberResult(None, "it arrived after its group had been judged without it")] * 2
+    # Now that all four have come, the key is free: the next four are the next group of this prompt.
     assert await rewards(begin(cohorts, "u", (1, 2, 3, 4))) == [0.01, 0.02, 0.03, 0.04]
+    assert judge.worths == [[10, 20], [1, 2, 3, 4]]
     assert timers.alive == 0
+
+
+async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, deadline=60)
+    joined = [asyncio.ensure_future(cohorts.join("u", says(10, id=name))) for name in ("0", "1")]
+    await settle()
+    timers.pass_time(60)
+    await asyncio.gather(*joined)
+    again = [cohorts.join("u", says(worth, id=name)) for name, worth in (("0", 1), ("1", 2), ("2", 3))]
+    assert [share.reward for share in await asyncio.gather(*again)] == [0.01, 0.02, 0.03]
 
 
 # --- members that cannot enter ---------------------------------------------------------------------------------------
@@ -325,6 +347,7 @@ def test_whatever_happens_every_member_gets_its_own_reward_or_a_reason(
             await settle()
         timers.pass_time(60)
         await settle()
+        timers.pass_time(60)
         for which, amount, task in joined:
             if not task.cancelled():
                 result = task.result()

@@ -25,6 +25,9 @@ UNNAMED: Final = "?"
 Key: TypeAlias = tuple[Hashable, ...]
 """The key of an engine's group: a name for people, then what distinguishes the group from others."""
 
+_LATE: Final = "it arrived after its group had been judged without it"
+_TOO_LATE: Final = "it arrived after its group had been given up, because too few members had arrived in time"
+
 _HEAD: Final = 24
 _TAIL: Final = 45
 """Characters of a prompt in a key's name: prompts of one run may begin alike, and end with what was asked."""
@@ -77,12 +80,16 @@ class _Member:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """A group of ``size`` members, of which ``lost`` will never arrive. ``common`` is what they share."""
+    """A group of ``size`` members, of which ``lost`` will never arrive. ``common`` is what they share.
+
+    ``late`` is the reason that members get who arrive when the group was already judged, or given up.
+    """
 
     size: int
     common: TrajectoryGroup | None = None
     members: list[_Member] = field(default_factory=list)
     lost: int = 0
+    late: str = ""
     timer: asyncio.TimerHandle | None = None
 
     @property
@@ -109,10 +116,11 @@ class Cohorts:
     when every member has arrived or is reported lost. ``deadline`` is in seconds from the first of them; None means
     that a group waits for as long as it takes. A group that has ``quorum`` members then is judged without the others
     (None: never). With fewer, or with fewer scored, no member gets a reward, because engines overrate a single member.
+    For as long again, members that were missing are recognised as late, so that they do not count for the next group
+    of the same prompt.
 
-    The key is then free for the next group: a member that comes after the deadline is that group's first. A key that no
-    other group has, such as a ``uid``, is best. An object belongs to one event loop at a time. ``on_lost`` is called
-    with the name of every group that is given up before it has a result, and the reason.
+    A key that no other group has, such as a ``uid``, is best. An object belongs to one event loop at a time.
+    ``on_lost`` is called with the name of every group that is given up before it has a result, and the reason.
     """
 
     def __init__(
@@ -147,8 +155,10 @@ class Cohorts:
         that could not enter. Also raises whatever ``judge`` raises.
         """
         loop = self._bind()
-        joined = self._open(key, size)
         trajectory, unfit = _read_member(member)
+        if late := self._late(key, trajectory.id):
+            return MemberResult(None, late)
+        joined = self._open(key, size)
         if unfit is not None:
             self._lose(key, joined)
             return MemberResult(None, unfit)
@@ -163,7 +173,7 @@ class Cohorts:
         try:
             return await entered.result
         except asyncio.CancelledError:
-            if self._groups.get(key) is joined:  # it is not being judged yet
+            if self._groups.get(key) is joined and not joined.late:  # it is not being judged yet
                 joined.members.remove(entered)
                 self._lose(key, joined)
             raise
@@ -171,7 +181,8 @@ class Cohorts:
     def report_lost(self, key: Hashable, *, size: int | None = None) -> None:
         """Report that a member of a group will not come, so that the others do not wait for it."""
         self._bind()
-        self._lose(key, self._open(key, size))
+        if not self._late(key, UNNAMED):
+            self._lose(key, self._open(key, size))
 
     def _bind(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
@@ -183,6 +194,25 @@ class Cohorts:
             self._judging.clear()
             self._loop = loop
         return loop
+
+    def _late(self, key: Hashable, name: str) -> str:
+        """Return why a member is too late for the last group of its key; "" if a group can still take it."""
+        group = self._groups.get(key)
+        if group is None or not group.late:
+            return ""
+        if name in group.ids:  # the last group had this id, so the rollout belongs to the prompt's next group
+            self._forget(key, group)
+            return ""
+        group.lost += 1
+        if group.missing == 0:
+            self._forget(key, group)
+        return group.late
+
+    def _forget(self, key: Hashable, group: _Group) -> None:
+        if group.timer is not None:
+            group.timer.cancel()
+        if self._groups.get(key) is group:
+            del self._groups[key]
 
     def _open(self, key: Hashable, size: int | None) -> _Group:
         """Return the group that collects members under this key, begun with its first member."""
@@ -209,11 +239,13 @@ class Cohorts:
             self._close(key, group)
 
     def _close(self, key: Hashable, group: _Group) -> None:
-        """Judge the group, or give it up if it has too few members."""
-        del self._groups[key]
-        if group.timer is not None:
-            group.timer.cancel()
+        """Judge the group, or give it up if it has too few members. In both cases the group takes no more members."""
+        self._forget(key, group)
         arrived, needed = len(group.members), self._needed(group)
+        if group.missing and self._deadline is not None:
+            group.late = _LATE if arrived >= needed else _TOO_LATE
+            self._groups[key] = group
+            group.timer = _call_later(self._deadline, partial(self._forget, key, group))
         if arrived < needed:
             why = (
                 f"too few members of its group arrived to judge it: {arrived} of {group.size}, with {group.lost} lost "
