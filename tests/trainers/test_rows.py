@@ -312,6 +312,18 @@ def test_an_environment_may_have_changed_each_prompt_and_then_each_goes_with_its
     assert [one.messages[0]["content"] for one in group.trajectories] == ["Board A", "Board B"]
 
 
+def test_different_prompts_are_no_group_and_where_nobody_knows_one_such_group_is_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked = ["6*7?", "5*5?"] * 3
+    for extended, size in ((False, 3), (None, 3), (False, 6)):
+        with pytest.raises(ConfigError, match="different prompts"):
+            groups_of(asked, list("abcdef"), size, extended=extended)
+    assert not caplog.records
+    groups_of(asked, list("abcdef"), 6, extended=None)
+    assert "different prompts" in caplog.text
+
+
 def test_a_completion_that_cannot_be_read_is_a_row_without_messages_and_its_problem_is_told() -> None:
     [group] = groups_of(["q"] * 3, [[{"role": "martian", "content": "x"}], [], None], 3)
     assert [one.messages for one in group.trajectories] == [(), (), ()]

@@ -148,7 +148,7 @@ class _Reward:
         group = partial(
             grouped_rows,
             size=size,
-            extended=_extended(columns, groups=len(prompts) // size),
+            extended=_extended(columns),
             label="" if step is None else f"step {step}, ",
             extra=step_fields(step, training=training),
         )
@@ -257,12 +257,12 @@ def judge_metrics(entries: Sequence[Entry], *, alone: bool) -> dict[str, float]:
     return metrics
 
 
-def _extended(columns: Mapping[str, Any], *, groups: int) -> bool:
-    """Return whether environments may have extended the prompts of a group.
+def _extended(columns: Mapping[str, Any]) -> bool | None:
+    """Return whether environments may have extended the prompts of a group; None if nobody knows.
 
-    AsyncGRPOTrainer may have environments, but passes neither them nor a state. It passes a single group.
+    AsyncGRPOTrainer may have environments, but passes neither them nor a state, and so does a loop of one's own.
     """
-    return columns.get("environments") is not None or (columns.get("trainer_state") is None and groups == 1)
+    return True if columns.get("environments") is not None else None if columns.get("trainer_state") is None else False
 
 
 def _group_size(trainer: Any, training: bool | None, num_generations: int | None) -> int:  # noqa: FBT001 - private

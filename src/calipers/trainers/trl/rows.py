@@ -5,6 +5,7 @@ TRL shows reward functions no tools; they are found on the trainer that makes th
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,8 @@ from calipers.inputs.parts import openai_tool_definitions
 from calipers.trainers.rows import Images, is_nan, prompt_messages, rubric_of_value
 from calipers.trainers.run import Row
 from calipers.types import Tool
+
+_log = logging.getLogger(__name__)
 
 
 def completion_rows(
@@ -52,16 +55,16 @@ def grouped_rows(
     batch: Sequence[Row],
     size: int,
     *,
-    extended: bool = False,
+    extended: bool | None = False,
     label: str = "",
     extra: Mapping[str, Any] | None = None,
 ) -> list[Row]:
     """Return the rows in groups of ``size`` neighbours each.
 
     A group's id has the positions of its rows in the batch, from 1, after ``label``; ``extra`` is recorded with it. If
-    environments have ``extended`` the prompts, those of a group may differ, and each is shown with its own rollout.
-    Otherwise such a group is a ConfigError, as is a batch that does not consist of whole groups: then ``size`` or the
-    order of the rows is not the trainer's.
+    environments have ``extended`` the prompts, those of a group may differ, and each is shown with its own rollout. If
+    nobody knows (None), a batch of one such group is judged with a warning. Otherwise such a group is a ConfigError, as
+    is a batch that does not consist of whole groups: then ``size`` or the order of the rows is not the trainer's.
     """
     if len(batch) % size:
         raise ConfigError(
@@ -73,7 +76,9 @@ def grouped_rows(
     for start in range(0, len(batch), size):
         members, where = batch[start : start + size], f"rows {start + 1}-{start + size}"
         shared = all(row.prompt == members[0].prompt for row in members)
-        if not shared and not extended:
+        if not shared and extended is None and len(batch) == size:
+            _log.warning("%s have different prompts, and a group compares answers to one prompt", where)
+        elif not shared and not extended:
             raise ConfigError(
                 f"{where} of the batch have different prompts, so they are no group: num_generations={size} is not the "
                 "trainer's group size, or the rows of a prompt are not neighbours (in evaluation the size is "
