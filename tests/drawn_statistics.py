@@ -129,7 +129,6 @@ def grading(rng: random.Random) -> Grading:
         normaliser=formula,
         on_missing=rng.choice(get_args(OnMissing)),
         coverage=rng.choice((0.5, 0.8, 1.0)),
-        floor=rng.choice((0.0, -0.5, 0.1, 1.5)),
         reward=rng.choice(("stretched", "stretched", "stretched", "score")),
     )
 
@@ -324,9 +323,7 @@ def _graded(rng: random.Random) -> Any:
     of, by = rubric(rng), grading(rng)
     said = verdicts(rng, of)
     formula: Any = rng.choice([*NORMALISERS])
-    found = graded(
-        of, said, normaliser=formula, on_missing=by.on_missing, coverage=rng.choice((0.5, 0.8, 0.625)), floor=0.1
-    )
+    found = graded(of, said, normaliser=formula, on_missing=by.on_missing, coverage=rng.choice((0.5, 0.8, 0.625)))
     ruled = {name: Verdict(met) for name, met in said.items() if not isinstance(met, float) and rng.random() < 0.6}
     open_, score = criteria_for_judge(of, ruled, by), score_from_rules(of, ruled, by)
     return [

@@ -39,7 +39,6 @@ def test_policies_apply_to_each_grading() -> None:
     partial = Grading(on_missing="partial", coverage=0.7)
     assert scores((True, "a", 0), (None, "b", 0), grading=partial) == (1.0, None)
     assert scores((None, "a", 0), (True, "b", 0), grading=partial) == (None, None)
-    assert scores(grading=Grading(on_missing="floor", floor=-0.5)) == (-0.5, None)
     assert scores() == (None, None)
 
 
@@ -50,7 +49,7 @@ def test_ratings_are_averaged_as_they_are() -> None:
 
 
 def test_who_has_no_criteria_has_no_score() -> None:
-    assert CriteriaScores(Grading(on_missing="floor"), (None,))([], 1) == Scores((None,), (None,))
+    assert CriteriaScores(Grading(on_missing="partial"), (None,))([], 1) == Scores((None,), (None,))
 
 
 def test_equal_sums_are_bit_equal() -> None:

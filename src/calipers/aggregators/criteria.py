@@ -99,7 +99,7 @@ class CriteriaScores:
             return []
         ruled: dict[str, Met] = {name: verdict.met for name, verdict in self._rule_verdicts(item).items()}
         values = [self._value(rubric, {**ruled, **found[grading].get(item, {})}) for grading in sorted(found)]
-        if not values and (ruled or self.grading.on_missing == "floor"):
+        if not values and ruled:
             values = [self._value(rubric, ruled)]
         return [value for value in values if value is not None]
 
@@ -122,7 +122,6 @@ class CriteriaScores:
             verdicts,
             normaliser=grading.formula,
             on_missing=grading.on_missing,
-            floor=grading.floor,
             coverage=grading.coverage,
         ).value
 

@@ -21,7 +21,7 @@ from calipers.interfaces import Store
 from calipers.judging.assembly import build_strategies, criteria_writer, observers_of
 from calipers.judging.connecting import connect_judges, judges_in, recorded_judges, with_connected, with_learned_priors
 from calipers.judging.contradictions import checked_settings, require_abilities
-from calipers.judging.criteria import require_graded, with_gradable_rubrics
+from calipers.judging.criteria import with_gradable_rubrics
 from calipers.judging.excluded import (
     attacks_by_id,
     prepared_attacks,
@@ -323,8 +323,6 @@ class Judge:
                 result = with_panel_parts(result, answered, settings.judges)
         if written is not None:
             result, answered = written.added_to(result), (*written.answered, *answered)
-        if grading is not None and grading.on_missing == "raise":
-            require_graded(result)  # before excluded trajectories are restored, because these need no grade
         return result, answered
 
     def _learn(self, answered: Sequence[Answered]) -> None:
