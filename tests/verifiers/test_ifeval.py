@@ -167,7 +167,7 @@ ERRORS: list[tuple[Any, Any, str]] = [
     (["a"], {}, "unknown instruction"),
     (WORDS, {"num_words": 300}, "relation: is missing"),
     (WORDS, {"num_words": "300", "relation": "at least"}, "num_words: must be a whole number"),
-    (WORDS, {"num_words": -1, "relation": "at least"}, "num_words: must not be negative"),
+    (WORDS, {"num_words": -1, "relation": "at least"}, "num_words: must be a whole number, 0 or more"),
     (WORDS, {"num_words": 3, "relation": "at most"}, "relation: must be"),
     (WORDS, {"num_word": 3, "relation": "at least"}, "did you mean num_words"),
     ("keywords:existence", {"keywords": ["one", 2]}, r"keywords\[1\]: must be text"),
