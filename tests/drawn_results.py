@@ -68,7 +68,6 @@ _JUDGES = [
     Judge(SimulatedJudge({}), rubric=rubric, protocol=protocol, question=question)
     for rubric, protocol, question in (
         ("r1", "listwise", {}), (None, "listwise", {}), (_RUBRIC, "checklist", {}),
-        (_RUBRIC, "checklist", {"grading": {"mode": "holistic"}}),
     )
 ]  # fmt: skip
 

@@ -39,8 +39,6 @@ class Grader:
         ask, view = request.ask, request.view
         names = {item: view.ids[view.candidates[item].members[0]] for item in ask.order}
         properties = (request.schema or {})["properties"]
-        if "rating" in properties:
-            return {"explanation": "fine", "rating": self._truth(names[ask.members[0]], "")}
         if set(properties) <= set(request.keys):
             shown = dict(zip(request.keys, ask.order, strict=True))
             asked = [(key, names[shown[key]], ask.criteria[0]) for key in properties]

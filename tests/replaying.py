@@ -1,20 +1,32 @@
-"""A recorded run that is judged again from its ledger alone."""
+"""Groups that are judged with a ledger, and a recorded run that is judged again from its ledger alone."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from calipers.config.settings import Settings
 from calipers.judging.judge import Judge
 from calipers.ledger import Replayer, open_ledger
-from calipers.types import GroupResult
+from calipers.types import GroupResult, TrajectoryGroup
+
+
+async def scored(
+    location: Path | str, judge: object, groups: Iterable[TrajectoryGroup], **options: object
+) -> list[str]:
+    """The results of groups as lines of a result file, which a judge with a ledger at ``location`` gave."""
+    async with Judge.of({"judge": judge, "ledger": location, **options}) as own:
+        return [json.dumps(result.to_dict()) async for result in own.score_groups(groups, ordered=True)]
 
 
 async def replayed(path: Path | str, run: int | None = None) -> list[GroupResult]:
     """The results of the run (the last one, if no number is given), in the order of its groups."""
-    ledger = open_ledger(path)
-    store = Replayer(ledger, run)
-    judge = Judge.replaying(Settings.of(store.recorded.settings), store)
-    results = [result async for result in judge.score_groups(store.groups(), ordered=True)]
-    ledger.close()
-    return results
+    with open_ledger(path, create=False) as ledger:
+        store = Replayer(ledger, run)
+        judge = Judge.replaying(Settings.of(store.recorded.settings), store)
+        return [result async for result in judge.score_groups(store.groups(), ordered=True)]
+
+
+async def replayed_lines(path: Path | str, run: int | None = None) -> list[str]:
+    return [json.dumps(result.to_dict()) for result in await replayed(path, run)]

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import aiohttp
@@ -14,18 +15,24 @@ import aiohttp
 from calipers.server.limits import Limits, Room
 from calipers.server.running import address_of, bound_socket, serve
 from calipers.server.service import Service
-from calipers.server.tenants import TenantSettings
+from calipers.server.tenants import TenantToken
 from http_judge import judge_at
 from servers.faulty_server import FaultyServer
 
 PROMPT = [{"role": "user", "content": "Tell a joke."}]
-NOBODY = (TenantSettings("default", None),)
+NOBODY = (TenantToken("default", None),)
+ANN_AND_BOB = tuple(TenantToken(name, sha256(name.encode()).digest()) for name in ("ann", "bob"))
+ANN, BOB = ({"Authorization": f"Bearer {name}"} for name in ("ann", "bob"))
 
 
 def rollout(index: int, worth: int = 50, *, size: int = 3, group: str = "g", **more: Any) -> dict[str, Any]:
     """The body of a rollout that is worth so many points to the judge."""
     says = [{"role": "assistant", "content": f"rollout {index} is worth {worth}"}]
     return {"group_id": group, "group_size": size, "index": index, "messages": says, "context": PROMPT, **more}
+
+
+THREE = (rollout(0, 20), rollout(1, 90), rollout(2, 55))
+"""The rollouts of a group, which are worth 0.2, 0.9 and 0.55."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,11 @@ class Reply:
     @property
     def body(self) -> Any:
         return json.loads(self.text)
+
+
+def rewards(replies: Sequence[Reply]) -> list[float | None]:
+    assert {one.status for one in replies} == {200}, replies
+    return [one.body["reward"] for one in replies]
 
 
 class Served:
@@ -79,7 +91,7 @@ async def served(
     faulty: FaultyServer,
     *,
     ledger: str | None = None,
-    tenants: Sequence[TenantSettings] = NOBODY,
+    tenants: Sequence[TenantToken] = NOBODY,
     rollouts: int = 1000,
     size: int = 2**24,
     grace: float = 5.0,
@@ -89,14 +101,8 @@ async def served(
 ) -> AsyncIterator[Served]:
     """A server that runs while the block does. ``limits`` are those of ``Limits``."""
 
-    def make_judge(tenant: TenantSettings, store: Any, monitor: Any) -> Any:
-        return judge_at(
-            faulty,
-            ledger=store,
-            watchers=[monitor],
-            **({"budget": tenant.budget} if tenant.budget else {}),
-            **(judge or {}),
-        )
+    def make_judge(store: Any, monitor: Any) -> Any:
+        return judge_at(faulty, ledger=store, watchers=[monitor], **(judge or {}))
 
     room = Room(rollouts=rollouts, size=size)
     service = Service(tenants, make_judge, ledger=ledger, room=room, limits=Limits(**limits))

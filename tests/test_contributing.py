@@ -20,7 +20,7 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 EXAMPLES = ("rewards", "verifiers", "inputs", "providers", "trainers")
-OTHER_TESTS = ("tests/backends/test_contract.py", "tests/backends/providers/test_known.py")
+OTHER_TESTS = ("tests/backends/test_contract.py", "tests/backends/test_connect.py")
 """Tests that also hold for a judge that is added."""
 
 

@@ -16,9 +16,9 @@ from benchmarks.fidelity.data import Target, figure, half, load, selected
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures
 from calipers.calibration.measures import Array, Flags, mean_of_known
-from calipers.calibration.panels import calls_on_frame, standard_scores, window_mean
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
+from calipers.calibration.ways import standard_scores, window_mean
 
 GRID = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 4.0)
 VARIANTS = ("Vanilla", "Vanilla_NoRules", "CoT", "Metrics_Reference", "Swap")
@@ -70,7 +70,7 @@ def measure(name: str, loaded: tuple[Frame, Sequence[Series]], keep: Callable[[K
         first = half(frame, rows, split)
         for teach, use in ((first, ~first), (~first, first)):
             there = [one[teach] for one in members]
-            learned[use] += _used(members, learn_weights(there).weights, gold, use) / SPLITS
+            learned[use] += _used(members, learn_weights(there), gold, use) / SPLITS
             fitted[use] += _used(members, _fit(members, gold, teach), gold, use) / SPLITS
     often = [min(len(members), one.shape[1]) for one in members]
     best = max(_level(_fidelity([one], None, gold, count)) for one, count in zip(members, often, strict=True))
@@ -93,7 +93,7 @@ def _members(series: Sequence[Series], frame: Frame) -> tuple[list[Array], Flags
             chosen[one.key.judge] = one
     rows = set.intersection(*({*one.rows} for one in chosen.values()))
     known = np.array([row in rows for row in range(len(frame.groups))])
-    return [calls_on_frame(one, frame) for one in chosen.values()], known
+    return [one.on_frame(one.calls, frame) for one in chosen.values()], known
 
 
 def _variant(series: Series) -> tuple[str, str]:

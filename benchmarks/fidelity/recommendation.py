@@ -130,8 +130,7 @@ def protocols(judge: Simulated, truth: int) -> list[tuple[str, float, float]]:
     rows = [
         (way.name.partition(": ")[2], (way.cost.of("tokens") or 0.0) / listed(judge.members), _level(way.fidelity))
         for way in found.ways
-        if way.resolve is None
-        and (way.orders, way.samples) in {(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (1, 4), (1, 16)}
+        if (way.orders, way.samples) in {(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (1, 4), (1, 16)}
     ]
     frame = Frame.of(map(as_group, every))
     for series in build_series(as_records(said), frame)[0]:
@@ -205,11 +204,6 @@ def outcomes(judge: Simulated, truth: int) -> list[Outcome]:
     true = calibrate(every, judged(judge, every, seed=1))
     levels = {way.name: _level(way.fidelity) for way in true.ways}
     prices = {way.name: way.cost.of("tokens") or 0.0 for way in true.ways}
-    for one in true.judges:  # asking until settled is a way for those it pays for in few groups, and judged by many
-        if one.resolve is not None:
-            name = f"{one.judge}: {one.mode}, 1 order, resolve {one.resolve.tolerance:g}"
-            levels.setdefault(name, one.resolve.advantage_fidelity)
-            prices.setdefault(name, math.inf)
     found = []
     for number, count in enumerate(CALIBRATED):
         seen = groups(count, judge.members, seed=2 + number)
@@ -236,7 +230,7 @@ def _outcome(
     best = max(allowed.values())
     high = (choice.interval or (0.0, 1.0))[1]
     target = best if limit is not None else SHARE_OF_BEST * best
-    listing = max(level for name, level in allowed.items() if "listwise" in name and "resolve" not in name)
+    listing = max(level for name, level in allowed.items() if "listwise" in name)
     return Outcome(judge, len(choice.way.fidelity), limit, taken, target, listing, taken >= target or target <= high)
 
 

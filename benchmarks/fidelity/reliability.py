@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.environment import recorded_data
 from benchmarks.fidelity.data import half, load
 from calipers.aggregators.bradley_terry import BradleyTerry
+from calipers.aggregators.noise import Noise
 from calipers.calibration import repeats
 from calipers.calibration.measures import Array, mean_of_known
 from calipers.calibration.series import Frame, Series
@@ -49,9 +50,9 @@ def learned_halves(frame: Frame, series: Series, count: int) -> Compared:
     return realised, predicted
 
 
-def _scored(calls: Array, learned: repeats.Learned) -> tuple[Array, Array]:
+def _scored(calls: Array, noise: Noise) -> tuple[Array, Array]:
     squares, freedom = repeats.squared_residuals(calls, shared=False)
-    variance = [learned.noise.variance_of(float(s), int(f)) for s, f in zip(squares, freedom, strict=True)]
+    variance = [noise.variance_of(float(s), int(f)) for s, f in zip(squares, freedom, strict=True)]
     known = ~np.isnan(calls)
     count = np.maximum(known.sum(axis=1), 1)
     return mean_of_known(calls, axis=1), np.array(variance)[:, None] / count

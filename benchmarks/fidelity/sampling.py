@@ -10,13 +10,40 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.fidelity.data import Target, figure, half, load
+from calipers.aggregators.noise import Noise
+from calipers.aggregators.resolution import StoppingRule
 from calipers.calibration import measures, repeats
-from calipers.calibration.curves import TOLERANCE, Resolved, compare_with_fixed_calls, fidelity_over_windows
-from calipers.calibration.measures import Array
-from calipers.calibration.repeats import Learned
-from calipers.calibration.series import Series
+from calipers.calibration.measures import Array, Flags, Interval, mean_of_known
+from calipers.calibration.series import Series, fidelity_over_windows
+from calipers.config.grouped_options import Resolution
 
+TOLERANCE = Resolution().tolerance
 TOLERANCES = (0.002, 0.004, 0.006, 0.008, 0.01, 0.0125, 0.015, 0.02, 0.03, 0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a judge's repeated calls show: its noise, and the usual spread of its stable scores within a group."""
+
+    noise: Noise
+    spread: float
+
+    @classmethod
+    def of(cls, calls: Array) -> Learned:
+        noise = repeats.learn_noise(calls, shared=False)
+        assert noise is not None  # noqa: S101 - eight calls each
+        return cls(noise, max(float(np.nanmean(_variance(calls))) - noise.variance, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Asking until the ranking stops changing: mean calls, fidelity, and that of as many calls for every group."""
+
+    tolerance: float
+    calls: float
+    advantage_fidelity: float
+    fixed_advantage_fidelity: float
+    gain_interval: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +55,56 @@ class Half:
     by_calls: Array
 
     def stopped(self, learned: Learned, tolerance: float) -> Resolved:
-        """Asking until settled in this half."""
-        most = self.calls.shape[1]
-        rule = learned.rule(tolerance=tolerance, budget=most)
-        found = repeats.simulate_stopping(self.calls, self.gold, learned, rule, shared=False)
-        compared = compare_with_fixed_calls(*found, self.by_calls, tolerance=tolerance)
-        assert compared is not None  # noqa: S101 - rb2_k8 has gold everywhere
-        return compared
+        """Asking until settled in this half, held against as many calls on average for every group."""
+        rule = StoppingRule(learned.spread, tolerance=tolerance, budget=self.calls.shape[1])
+        used, levels = simulate_stopping(self.calls, self.gold, learned, rule)
+        mean = float(used.mean())
+        below = min(int(mean), len(self.by_calls) - 1)
+        fixed = (1 - mean + below) * self.by_calls[below - 1] + (mean - below) * self.by_calls[below]
+        gain = measures.bootstrap_interval(levels - fixed)
+        return Resolved(tolerance, mean, float(levels.mean()), float(fixed.mean()), gain)
+
+
+def _variance(scores: Array) -> Array:
+    """The sample variance over the last axis of the known scores; NaN below two."""
+    known = ~np.isnan(scores)
+    count = known.sum(axis=-1)
+    off = np.where(known, scores - mean_of_known(scores, axis=-1)[..., None], 0.0)
+    return np.where(count > 1, (off**2).sum(axis=-1) / np.maximum(count - 1, 1), np.nan)
+
+
+def simulate_stopping(calls: Array, gold: Array, learned: Learned, rule: StoppingRule) -> tuple[Array, Array]:
+    """Return each group's mean calls and fidelity if the judge is asked until ``rule`` stops.
+
+    Both are means over all cyclic starts of the calls. The rule does not use ``gold``.
+    """
+    groups, most = calls.shape[:2]
+    used, levels = np.zeros((most, groups)), np.zeros((most, groups))
+    for start in range(most):
+        rolled = np.roll(calls, -start, axis=1)
+        open_groups = np.ones(groups, dtype=bool)
+        for count in range(1, min(rule.budget, most) + 1):
+            stops = _should_stop(rolled[:, :count], learned, rule, open_groups) | (count == most)
+            now = open_groups & stops
+            used[start, now] = count
+            levels[start, now] = measures.fidelity(mean_of_known(rolled[now, :count], axis=1), gold[now])
+            open_groups &= ~now
+    return used.mean(axis=0), mean_of_known(levels, axis=0)
+
+
+def _should_stop(calls: Array, learned: Learned, rule: StoppingRule, asked: Flags) -> Flags:
+    count = calls.shape[1]
+    squares, freedom = repeats.squared_residuals(calls, shared=False)
+    spreads = _variance(mean_of_known(calls, axis=1))
+    members = (~np.isnan(calls)).any(axis=1).sum(axis=1)
+    settled = np.ones(len(calls), dtype=bool)
+    if count >= rule.budget:
+        return settled
+    for row in np.flatnonzero(asked & (members > 1)):
+        noise = learned.noise.variance_of(float(squares[row]), int(freedom[row]))
+        gain = rule.gain(float(spreads[row]), noise, freedom=int(members[row]) - 1, calls=count)
+        settled[row] = gain < rule.tolerance
+    return settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +139,7 @@ def rows() -> list[Row]:
 
 
 def _row(series: Series, developing: Half, reporting: Half) -> Row:
-    learned = repeats.learn_noise(developing.calls, shared=False)
-    assert learned is not None  # noqa: S101 - eight calls each
+    learned = Learned.of(developing.calls)
     plain = [measures.mean_over_groups(level) or 0.0 for level in reporting.by_calls]
     aim = (0.4 if plain[0] < 0.6 else 0.3) * series.most
     thrift = [tolerance for tolerance in TOLERANCES if developing.stopped(learned, tolerance).calls <= 0.97 * aim]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,11 +24,11 @@ from benchmarks.environment import recorded_data
 from benchmarks.fidelity.data import figure, load, selected
 from benchmarks.fidelity.panels import is_natural
 from calipers.calibration import calibrate, measures
-from calipers.calibration.choice import Contest, measured_ways
-from calipers.calibration.comparable import Folds, prompts
-from calipers.calibration.curves import fidelity_curve
-from calipers.calibration.measures import Array, Flags
-from calipers.calibration.series import Frame, Series
+from calipers.calibration.choice import Contest
+from calipers.calibration.comparable import prompts
+from calipers.calibration.measures import Array, Counts, Flags
+from calipers.calibration.series import Frame, Series, fidelity_curve
+from calipers.calibration.ways import measured_ways
 
 SETS = ("rb2_k8", "openqa301", "hanna", "pandalm", "llmbar natural", "llmbar other", "rankllm_listwise", "tau2_airline")
 CALLS = (1, 2, 4, 8, 24, None)
@@ -74,7 +74,7 @@ def rows(name: str, halves: int) -> Iterator[Row]:
             yield _row(name, calls, contest, prompts(frame), halves)
 
 
-def _row(name: str, calls: int | None, contest: Contest, sources: Folds, halves: int) -> Row:
+def _row(name: str, calls: int | None, contest: Contest, sources: Counts, halves: int) -> Row:
     groups = contest.common.groups
     alone = np.array([way.fidelity for way in contest.alone])
     every = np.array([*alone, *(way.fidelity for way in contest.offer(groups) if way.weights)])
@@ -130,10 +130,10 @@ def weighed(name: str, halves: int) -> Weighed | None:
     for seed in range(halves):
         first = _half(sources, seed)
         for train in (groups & first, groups & ~first):
-            for plan in space.plans(train):
-                if plan.count == 1:
-                    equal = replace(plan, weights=(1 / len(plan.members),) * len(plan.members))
-                    gained = space.fidelity(plan) - space.fidelity(equal)
+            for way in space.panels(train):
+                if way.calls == 1:
+                    equal = (1 / len(way.keys),) * len(way.keys)
+                    gained = way.fidelity - space.fidelity(way.keys, 1, equal)
                     out = groups & ~train & ~np.isnan(gained)
                     total[out] += gained[out]
                     count[out] += 1
@@ -142,7 +142,7 @@ def weighed(name: str, halves: int) -> Weighed | None:
     return Weighed(name, panels, len(found), float(found.mean()), measures.bootstrap_interval(found))
 
 
-def _half(sources: Folds, seed: int) -> Flags:
+def _half(sources: Counts, seed: int) -> Flags:
     """Return the groups of a random half of the prompts."""
     names, place = np.unique(sources, return_inverse=True)
     return np.asarray((np.random.default_rng(seed).permutation(len(names)) < len(names) / 2)[place])

@@ -1,10 +1,12 @@
 """Verdicts to scores: gradings averaged, gaps filled, and nothing made of nothing."""
 
+from typing import Any
+
 import pytest
 
 from calipers.aggregators.criteria import CriteriaScores
 from calipers.rubric import Grading, as_rubric
-from calipers.types import Rating, Scores, Verdict
+from calipers.types import Scores, Verdict
 
 RUBRIC = as_rubric([{"id": "a", "text": "a", "points": 3}, {"id": "b", "text": "b", "points": 1}])
 
@@ -15,14 +17,10 @@ def scores(*said: tuple[bool | None, str, int], grading: Grading | None = None) 
     return found.values[0], found.stderrs[0]
 
 
-def test_one_grading_has_a_score_and_no_error() -> None:
-    assert scores((True, "a", 0), (False, "b", 0)) == (0.75, None)
-
-
 def test_gradings_are_averaged_with_the_error_of_their_mean() -> None:
+    assert scores((True, "a", 0), (False, "b", 0)) == (0.75, None)
     value, stderr = scores((True, "a", 0), (False, "b", 0), (True, "a", 1), (True, "b", 1))
-    assert value == pytest.approx(0.875)
-    assert stderr == pytest.approx(0.125)
+    assert [value, stderr] == pytest.approx([0.875, 0.125])
 
 
 def test_a_second_question_fills_a_gap_and_never_makes_one() -> None:
@@ -30,22 +28,13 @@ def test_a_second_question_fills_a_gap_and_never_makes_one() -> None:
     assert scores((True, "a", 0), (True, "b", 0), (None, "a", 0)) == (1.0, None)
 
 
-def test_an_incomplete_grading_is_left_out_of_the_mean() -> None:
+def test_an_incomplete_grading_counts_only_as_its_policy_says() -> None:
     assert scores((True, "a", 0), (None, "b", 0), (True, "a", 1), (False, "b", 1)) == (0.75, None)
     assert scores((True, "a", 0), (None, "b", 0)) == (None, None)
-
-
-def test_policies_apply_to_each_grading() -> None:
     partial = Grading(on_missing="partial", coverage=0.7)
     assert scores((True, "a", 0), (None, "b", 0), grading=partial) == (1.0, None)
     assert scores((None, "a", 0), (True, "b", 0), grading=partial) == (None, None)
     assert scores() == (None, None)
-
-
-def test_ratings_are_averaged_as_they_are() -> None:
-    found = CriteriaScores(Grading(mode="holistic"), (RUBRIC, RUBRIC))([Rating(0, 0.5, 0), Rating(0, 1.0, 1)], 2)
-    assert found.values == (0.75, None)
-    assert found.stderrs == (0.25, None)
 
 
 def test_who_has_no_criteria_has_no_score() -> None:
@@ -60,15 +49,18 @@ def test_equal_sums_are_bit_equal() -> None:
     assert found.values[0] == found.values[1]
 
 
-def panel_scores(said: dict[int, dict[int, float]], n: int, **settings: object) -> Scores:
-    """Scores of ``n`` candidates from the share of one criterion that each judge (slot) gave to some of them."""
-    rubric = as_rubric([{"id": "a", "text": "a", "levels": {"no": 0, "yes": 1}}])
+TENTHS = as_rubric([{"id": str(number), "text": "x"} for number in range(10)])
+
+
+def panel_scores(said: dict[int, dict[int, float]], n: int, **settings: Any) -> Scores:
+    """Scores of ``n`` candidates from the share of ten criteria that each judge (slot) found met by some of them."""
     verdicts = [
-        Verdict(share == 1, "", item, "a", slot, slot, share)
+        Verdict(number < round(10 * share), "", item, str(number), slot, slot)
         for slot, row in said.items()
         for item, share in row.items()
+        for number in range(10)
     ]
-    return CriteriaScores(Grading(), (rubric,) * n, judges=len(said), **settings)(verdicts, n)  # type: ignore[arg-type]
+    return CriteriaScores(Grading(), (TENTHS,) * n, judges=len(said), **settings)(verdicts, n)
 
 
 def test_a_panels_judges_are_averaged_by_weight_with_an_error() -> None:
@@ -79,20 +71,13 @@ def test_a_panels_judges_are_averaged_by_weight_with_an_error() -> None:
 
 
 def test_nobody_gains_by_having_met_the_lenient_judge_alone() -> None:
-    """The second judge gives everyone 0.4 more and did not grade the first candidate, which is as good as the
-    others."""
-    found = panel_scores({0: {0: 0.3, 1: 0.3, 2: 0.3}, 1: {1: 0.7, 2: 0.7}}, 3)
-    assert found.values == (0.3, 0.3, 0.3)
+    """The second judge gives 0.4 more to everyone, and did not grade the first candidate, as good as the others."""
+    assert panel_scores({0: {0: 0.3, 1: 0.3, 2: 0.3}, 1: {1: 0.7, 2: 0.7}}, 3).values == (0.3, 0.3, 0.3)
 
 
-def test_a_quorum_counts_the_judges_that_graded() -> None:
-    found = panel_scores({0: {0: 0.3, 1: 0.3}, 1: {1: 0.7}}, 2, quorum=2)
-    assert found.values == (None, 0.5)
-
-
-def test_a_fallback_speaks_for_the_whole_group() -> None:
-    found = panel_scores({0: {0: 0.3}, 1: {0: 0.7, 1: 0.7}}, 2, panel="fallback")
-    assert found.values == (0.7, 0.7)
+def test_a_quorum_counts_the_judges_that_graded_and_a_fallback_speaks_for_the_whole_group() -> None:
+    assert panel_scores({0: {0: 0.3, 1: 0.3}, 1: {1: 0.7}}, 2, quorum=2).values == (None, 0.5)
+    assert panel_scores({0: {0: 0.3}, 1: {0: 0.7, 1: 0.7}}, 2, panel="fallback").values == (0.7, 0.7)
 
 
 def test_in_a_cycle_one_judge_may_finish_what_another_began() -> None:

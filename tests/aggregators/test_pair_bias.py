@@ -1,4 +1,4 @@
-"""What one order of a pair counts, by a judge's position bias."""
+"""What one order of a pair counts by a judge's position bias, and scores from judgments that are corrected for it."""
 
 import random
 
@@ -6,81 +6,65 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.aggregators.pair_bias import PairBias, PairVerdict
+from calipers.aggregators.pair_bias import BiasCorrected, PairBias, PairVerdict, shrink_into_bounds
+from calipers.aggregators.position_bias import PositionBias
+from calipers.aggregators.two_way import two_way
+from calipers.types import Comparison, Judgment, Rating, Scores
 
 POINTS = {"first": 1, "second": -1, "tie": 0}
-FIRST_TWICE: tuple[PairVerdict, PairVerdict] = ("first", "first")
-SECOND_TWICE: tuple[PairVerdict, PairVerdict] = ("second", "second")
-FIRST_SECOND: tuple[PairVerdict, PairVerdict] = ("first", "second")
+LEANS = PairBias(pairs=100, first_rate=0.8, first_contradicted=0.6, second_contradicted=0.1)
 
 
-def verdicts(first_twice: int, second_twice: int, agree: int) -> list[tuple[PairVerdict, PairVerdict]]:
-    half = agree // 2
-    first, second, one, other = FIRST_TWICE, SECOND_TWICE, FIRST_SECOND, (FIRST_SECOND[1], FIRST_SECOND[0])
-    return [first] * first_twice + [second] * second_twice + [one] * half + [other] * (agree - half)
+def learned(first_twice: int, second_twice: int, agree: int) -> PairBias | None:
+    """The bias of a judge with so many pairs decided by position alone, and the rest decided alike in both orders."""
+    agreeing: list[tuple[PairVerdict, PairVerdict]] = [("first", "second"), ("second", "first")]
+    pairs = [agreeing[number % 2] for number in range(agree)]
+    pairs += [("first", "first") for _ in range(first_twice)]
+    return PairBias.learn([*pairs, *(("second", "second") for _ in range(second_twice))])
 
 
-def learned(first_twice: int, second_twice: int, agree: int) -> PairBias:
-    bias = PairBias.learn(verdicts(first_twice, second_twice, agree))
+def leaning(first_twice: int, second_twice: int, agree: int) -> PairBias:
+    bias = learned(first_twice, second_twice, agree)
     assert bias is not None
     return bias
 
 
 def test_a_first_from_a_judge_that_always_says_so_is_weak_and_its_second_is_strong():
-    bias = learned(60, 2, 38)
+    bias, mirrored = leaning(60, 2, 38), leaning(2, 60, 38)
     assert bias.first_rate == pytest.approx(0.79)
     assert bias.margin("first") < 0.3
     assert bias.margin("second") < -0.8
-
-
-def test_a_judge_that_leans_to_the_second_is_read_the_other_way_round():
-    one, other = learned(60, 2, 38), learned(2, 60, 38)
-    assert other.margin("first") == pytest.approx(-one.margin("second"))
-    assert other.margin("second") == pytest.approx(-one.margin("first"))
-
-
-def test_a_judge_without_a_lean_is_read_evenly():
-    bias = learned(6, 6, 40)
-    assert bias.margin("first") == -bias.margin("second")
+    assert bias.margin("tie") == 0
+    assert mirrored.margin("first") == pytest.approx(-bias.margin("second"))
+    assert mirrored.margin("second") == pytest.approx(-bias.margin("first"))
 
 
 def test_what_chance_explains_is_no_lean():
-    bias = learned(4, 3, 30)
-    assert bias.first_contradicted == bias.second_contradicted
+    for bias in (leaning(4, 3, 30), leaning(6, 6, 40)):
+        assert bias.margin("first") == -bias.margin("second")
 
 
-def test_thin_data_correct_nothing():
-    assert PairBias.learn(verdicts(5, 1, 3)) is None
+def test_ten_pairs_without_a_tie_are_enough_and_nine_are_not():
+    assert learned(4, 1, 4) is None
     assert PairBias.learn([("tie", "first")] * 50) is None
-
-
-def test_a_tie_is_worth_nothing_either_way_and_is_asked_again():
-    assert learned(60, 2, 38).margin("tie") == 0
-    assert learned(60, 2, 38).swap_share("tie") == 1
+    assert leaning(4, 1, 5).pairs == 10
 
 
 def test_the_other_order_is_asked_where_the_verdict_follows_the_bias():
-    bias = learned(35, 2, 63)
-    assert bias.swap_share("first") == 1
-    assert bias.swap_share("second") == 0
-
-
-def test_a_judge_that_agrees_with_itself_is_not_asked_again():
-    bias = learned(1, 1, 98)
-    assert bias.swap_share("first") == bias.swap_share("second") == 0
+    bias, agreeing, short = leaning(35, 2, 63), leaning(1, 1, 98), leaning(60, 20, 20)
+    assert [bias.swap_share(kind) for kind in ("first", "second", "tie")] == [1, 0, 1]
+    assert [agreeing.swap_share(kind) for kind in ("first", "second")] == [0, 0]
+    # Seven of ten verdicts are "first", so half a call a pair pays for five sevenths of them.
+    assert short.swap_share("first", calls=1.5) == pytest.approx(0.5 / 0.7)
+    assert [short.swap_share("second", calls=1.5), short.swap_share("first")] == [0, 1]
 
 
 @given(st.integers(0, 80), st.integers(0, 80), st.integers(10, 80), st.floats(1.05, 2))
 def test_the_other_order_never_costs_more_than_allowed(first: int, second: int, agree: int, calls: float):
-    bias = learned(first, second, agree)
+    bias = leaning(first, second, agree)
     rate = bias.first_rate
     spent = 1 + rate * bias.swap_share("first", calls=calls) + (1 - rate) * bias.swap_share("second", calls=calls)
     assert spent <= calls + 1e-9
-
-
-@given(st.integers(0, 80), st.integers(0, 80), st.integers(10, 80))
-def test_a_single_verdict_never_counts_more_than_two_that_agree(first: int, second: int, agree: int):
-    bias = learned(first, second, agree)
     assert 0 <= bias.margin("first") <= 1
     assert -1 <= bias.margin("second") <= 0
 
@@ -102,15 +86,42 @@ def test_one_order_foretells_both_on_average():
         assert bias.margin(kind) == pytest.approx(sum(both) / len(both), abs=0.03)
 
 
-def test_where_calls_do_not_suffice_for_both_verdicts_the_more_doubtful_one_has_them():
-    """Seven of ten verdicts are "first", so half a call a pair pays for five sevenths of them."""
-    bias = learned(60, 20, 20)
-    assert bias.swap_share("first", calls=1.5) == pytest.approx(0.5 / 0.7)
-    assert bias.swap_share("second", calls=1.5) == 0
-    assert bias.swap_share("first") == 1
-    assert bias.swap_share("second") == pytest.approx(0.05 / 0.3)
+def margins(*comparisons: Comparison, slot: int = 0) -> list[float]:
+    """The margins that an aggregator is given where the judge of ``slot`` is known to lean."""
+    seen: list[Judgment] = []
+
+    def within(judgments: list[Judgment], n: int) -> Scores:
+        seen.extend(judgments)
+        return Scores((None,) * n, (None,) * n)
+
+    BiasCorrected(within, {}, {slot: LEANS})(comparisons, 3)  # type: ignore[arg-type]  # a list is a sequence
+    return [one.margin for one in seen if isinstance(one, Comparison)]
 
 
-def test_ten_pairs_without_a_tie_are_enough_and_nine_are_not():
-    assert PairBias.learn([*verdicts(4, 1, 4), ("tie", "first")]) is None
-    assert learned(4, 1, 5).pairs == 10
+def test_one_order_is_corrected_by_degrees_and_both_orders_are_taken_as_they_are():
+    first, second = margins(Comparison(0, 1, 1.0, 0), Comparison(0, 2, -1.0, 1))
+    assert [first, second] == pytest.approx([0.4, -0.9])
+    assert margins(Comparison(0, 1, 0.5, 0)) == [pytest.approx(0.2)]
+    assert margins(Comparison(0, 1, 0.0, 0)) == [0.0]
+    assert margins(Comparison(0, 1, 1.0, 0), Comparison(1, 0, -0.5, 1)) == [1.0, -0.5]
+    assert margins(Comparison(0, 1, 1.0, 0), slot=1) == [1.0]
+
+
+def test_ratings_lose_what_their_place_is_worth():
+    plain = [Rating(item, value, 0, item) for item, value in enumerate((0.6, 0.5, 0.5))]
+    scores = BiasCorrected(two_way, {0: PositionBias(0.0, 0.15, 40)}, {})(plain, 3)
+    assert scores.values[0] < scores.values[1] == scores.values[2]  # type: ignore[operator]  # all were rated
+
+
+@given(st.lists(st.floats(-0.5, 1.5).map(lambda one: round(one, 3)) | st.none(), min_size=1, max_size=8))
+def test_scores_off_the_scale_are_drawn_in_without_making_a_tie(values: list[float | None]):
+    found = shrink_into_bounds(Scores(tuple(values), (None,) * len(values)), 0.0, 1.0).values
+    known = [(one, there) for one, there in zip(found, values, strict=True) if one is not None and there is not None]
+    assert len(known) == sum(one is not None for one in values)
+    assert all(-1e-6 <= one <= 1 + 1e-6 for one, _ in known)
+    inside = not known or 0 < sum(there for _, there in known) / len(known) < 1
+    for one, there in known:
+        for other, yonder in known:
+            assert (one - other) * (there - yonder) >= 0
+            if inside and abs(there - yonder) > 0.01:
+                assert one != other

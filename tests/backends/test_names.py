@@ -32,7 +32,7 @@ def test_a_password_in_it_is_shown_nowhere(tmp_path: Path):
     assert judge.store is not None
     judge.close()
     assert b"s3cret" not in path.read_bytes()
-    assert JudgeAnswers(name_without_password(SECRET)).spent().judge == "vllm/m@http://127.0.0.1:9/v1"
+    assert JudgeAnswers.of(SECRET, "listwise").judge == "vllm/m@http://127.0.0.1:9/v1"
 
 
 @pytest.mark.parametrize(

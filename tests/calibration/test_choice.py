@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration import calibrate
-from calipers.calibration.choice import SHARE_OF_BEST, Contest, Way, choose_way, measured_ways
-from calipers.calibration.curves import fidelity_curve
+from calipers.calibration.choice import SHARE_OF_BEST, Contest, choose_way
 from calipers.calibration.measures import Array
-from calipers.calibration.panels import PanelSpace, Plan
 from calipers.calibration.records import Cost, Key, as_record
-from calipers.calibration.series import Frame, build_series
+from calipers.calibration.series import Frame, build_series, fidelity_curve
+from calipers.calibration.ways import PanelSpace, Way, measured_ways
 from calipers.inputs import as_group
 from judged import compared, groups, rated
 
@@ -28,16 +27,13 @@ def way(level: float | Array, tokens: float | None, *, judges: tuple[str, ...] =
     return Way(tuple(Key(one, "listwise", None, None) for one in judges), orders, 1, cost, fidelity, weights)
 
 
-def test_within_a_limit_the_best_is_taken():
+def test_within_a_limit_the_best_is_taken_and_an_unknown_price_is_outside_of_it():
     ways = [way(0.7, 100), way(0.79, 200, orders=2), way(0.80, 400, orders=4)]
     for most, orders in ((100, 1), (399, 2), (400, 4)):
         found = choose_way(ways, {"tokens": most})
         assert found is not None
         assert found.way.orders == orders
-
-
-def test_a_limit_that_nothing_meets_or_whose_price_is_unknown_leaves_nothing():
-    assert choose_way([way(0.7, 100)], {"tokens": 50}) is None
+    assert choose_way(ways, {"tokens": 50}) is None
     assert choose_way([way(0.7, None)], {"tokens": 50}) is None
     assert choose_way([]) is None
 
@@ -65,9 +61,8 @@ def test_the_figure_reported_is_of_groups_that_had_no_part_in_choosing():
 
 def test_ways_are_compared_on_the_groups_they_share_unless_those_are_few():
     """The dear one was only asked about easy groups."""
-    all_groups = np.array([0.9] * 25 + [0.1] * 15)
     easy = np.array([0.85] * 25 + [np.nan] * 15)
-    found = choose_way([way(all_groups, 100), way(easy, 200, orders=2)])
+    found = choose_way([way(np.array([0.9] * 25 + [0.1] * 15), 100), way(easy, 200, orders=2)])
     assert found is not None
     assert (found.way.orders, found.common.shared) == (1, True)
     apart = choose_way([way(np.array([0.9] * 20 + [np.nan] * 20), 100), way(np.array([np.nan] * 20 + [0.8] * 20), 200)])
@@ -109,28 +104,21 @@ def test_the_best_of_many_panels_of_judges_that_know_nothing_is_not_believed():
 
 
 def test_groups_of_one_prompt_have_no_held_out_figure_and_a_finding_says_so():
-    question = [{"role": "user", "content": "Who?"}]
-    every = [one | {"context": question} for one in groups(40)]
+    every = [one | {"context": [{"role": "user", "content": "Who?"}]} for one in groups(40)]
     found = calibrate(every, list(rated(every, "j", 0.5)))
     assert found.choice is not None
     assert (found.choice.fidelity, found.choice.interval) == (None, None)
-    (told,) = [one.text for one in found.findings if one.kind == "one_prompt"]
-    assert told.startswith("the groups have 1 prompt:")
-    assert found.to_dict()["search"]["held_out_fidelity"] is None
+    assert "the groups have 1 prompt:" in {one.kind: one.text for one in found.findings}["one_prompt"]
 
 
 def test_the_report_states_the_frontier_with_figures_of_other_prompts():
     every = groups(60)
     said = [line for name in "ab" for line in rated(every, name, 1.0, calls=2)]
     choice = calibrate(every, said, per_group={"calls": 16}).to_dict()["search"]
-    assert choice["measure"] == "calls"
-    assert choice["ways_tried"] == 6
+    assert (choice["measure"], choice["ways_tried"]) == ("calls", 6)
     prices = [one["cost"]["calls"] for one in choice["frontier"]]
     assert prices == sorted(prices)
-    assert all(
-        one["held_out_fidelity"] is not None and len(one["held_out_interval"]) == 2 for one in choice["frontier"]
-    )
-    assert calibrate(every, said, per_group={"usd": 1.0}).to_dict()["search"] is None
+    assert all(one["held_out_fidelity"] and one["held_out_interval"] for one in choice["frontier"])
 
 
 FORTY = groups(40)
@@ -155,18 +143,15 @@ def asked(found: list[Way]) -> list[tuple[str, int, int]]:
     return [(way.protocol, way.orders, way.samples) for way in found]
 
 
-def test_lists_are_asked_in_orders_and_single_ones_in_samples():
+def test_lists_are_asked_in_orders_single_ones_in_samples_and_pairs_in_one_order_or_both():
     assert asked(ways(*rated(FORTY, "j", 1.0, calls=3, mode="listwise"))) == [("listwise", n, 1) for n in (1, 2, 3)]
     assert asked(ways(*rated(FORTY, "j", 1.0, calls=3))) == [("pointwise", 1, n) for n in (1, 2, 3)]
-
-
-def test_pairs_have_one_order_or_both():
     found = ways(*compared(FORTY, "j", bias=0.0, noise=0.5))
     assert asked(found) == [("pairwise", 1, 1), ("pairwise", 2, 1)]
     assert [way.cost.shown for way in found] == [12, 24]
 
 
-def test_a_price_is_a_groups():
+def test_a_price_is_that_of_a_group():
     one, two = ways(*rated(FORTY, "j", 1.0, calls=2, mode="listwise", usage=USAGE))
     assert (one.cost.calls, one.cost.shown, one.cost.of("tokens")) == (1, 4, 110)
     assert two.cost.cost_usd == pytest.approx(0.002)
@@ -181,13 +166,6 @@ def test_every_panel_of_a_few_judges_is_a_way_with_its_members_price():
     assert all(sum(way.weights or ()) == pytest.approx(1) for way in found)
 
 
-def test_asking_while_unsettled_is_a_way_where_it_surely_pays():
-    (way,) = [way for way in ways(*rated(FORTY, "j", 1.5, calls=8)) if way.resolve is not None]
-    assert (way.resolve, way.most, way.orders, way.samples) == (0.015, 8, 1, 1)
-    assert 1 <= way.cost.calls / 4 <= 8
-    assert not [way for way in ways(*rated(FORTY, "j", 0.0, calls=8)) if way.resolve is not None]
-
-
 GROUPS = groups(60)
 
 
@@ -197,51 +175,47 @@ def space(*records: dict[str, Any], affordable: Callable[[Cost], bool] = lambda 
     return PanelSpace(series, frame, np.ones(len(GROUPS), dtype=bool), affordable)
 
 
-def plans(of: PanelSpace) -> list[Plan]:
-    return of.plans(np.ones(len(GROUPS), dtype=bool))
+def found_in(of: PanelSpace) -> list[Way]:
+    return of.panels(np.ones(len(GROUPS), dtype=bool))
 
 
 def test_the_search_loses_nothing_to_trying_every_panel():
     of = space(*(one for n, name in enumerate("abcde") for one in rated(GROUPS, name, 0.4 + 0.4 * n)))
-    best = max(float(np.nanmean(of.fidelity(plan))) for plan in plans(of))
+    best = max(float(np.nanmean(way.fidelity)) for way in found_in(of))
+    keys = [Key(name, "pointwise", "v", None) for name in "abcde"]
     every = [
-        Plan(some, 1, (1 / size,) * size) for size in range(2, 6) for some in itertools.combinations(range(5), size)
+        of.fidelity(some, 1, (1 / size,) * size) for size in range(2, 5) for some in itertools.combinations(keys, size)
     ]
-    assert best >= max(float(np.nanmean(of.fidelity(plan))) for plan in every) - 1e-3
+    assert best >= max(float(np.nanmean(one)) for one in every) - 1e-3
 
 
 def test_no_panel_costs_more_than_is_allowed_and_the_tried_ones_are_counted():
     said = [one for name in "abc" for one in rated(GROUPS, name, 1.0, calls=2)]
     of = space(*said, affordable=lambda cost: cost.calls <= 8)
-    assert {of.cost(plan).calls for plan in plans(of)} == {8}
+    assert {way.cost.calls for way in found_in(of)} == {8}
     assert of.tried == 3
     everything = space(*said)
-    assert len(plans(everything)) == everything.tried == 8
+    assert len(found_in(everything)) == everything.tried == 8
+
+
+def opposite(line: dict[str, Any], judge: str) -> dict[str, Any]:
+    return line | {"judge": judge, "parsed": {"scores": {n: -value for n, value in line["parsed"]["scores"].items()}}}
 
 
 def test_a_judge_that_contradicts_gold_is_not_paid_for():
-    wrong = [
-        line | {"parsed": {"scores": {name: -value for name, value in line["parsed"]["scores"].items()}}}
-        for line in rated(GROUPS, "wrong", 0.3)
-    ]
+    wrong = [opposite(line, "wrong") for line in rated(GROUPS, "wrong", 0.3)]
     of = space(*rated(GROUPS, "a", 0.5), *rated(GROUPS, "b", 0.5), *wrong)
-    assert [[of.series[place].key.judge for place in plan.members] for plan in plans(of)] == [["a", "b"]]
+    assert [way.judges for way in found_in(of)] == [("a", "b")]
 
 
-def test_what_a_judge_did_not_score_leaves_its_panel_unmeasured_and_is_no_zero():
-    of = space(*rated(GROUPS[:40], "a", 0.5), *rated(GROUPS, "b", 0.5))
-    (plan,) = plans(of)
-    assert int(np.isnan(of.fidelity(plan)).sum()) == 0
+def test_a_panel_is_measured_where_all_its_members_are():
     found = calibrate(GROUPS, [*rated(GROUPS[:40], "a", 0.5), *rated(GROUPS, "b", 0.5)])
     assert [way.to_dict()["groups"] for way in found.ways if len(way.judges) > 1] == [40]
 
 
 def test_judges_that_contradict_each_other_exactly_have_no_signal_together():
     pairs = groups(40, names=("a", "b"))
-    opposite = [
-        line | {"judge": "b", "parsed": {"scores": {name: -value for name, value in line["parsed"]["scores"].items()}}}
-        for line in rated(pairs, "a", 0.5)
-    ]
-    found = calibrate(pairs, [*rated(pairs, "a", 0.5), *opposite])
+    said = list(rated(pairs, "a", 0.5))
+    found = calibrate(pairs, [*said, *(opposite(line, "b") for line in said)])
     assert found.choice is not None
     assert found.choice.way.judges == ("a",)

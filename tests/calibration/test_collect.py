@@ -51,19 +51,13 @@ async def test_every_answer_is_a_record_that_calibrate_reads(protocol: str, mode
     assert (judge.judge, judge.mode, judge.groups) == ("embedded", mode, len(GROUPS))
     assert judge.failure_rate == 0
     assert (judge.order_flip_rate is not None) == (mode == "pairwise")
-    spent = asked.spent()
-    assert (spent.calls, spent.unscored) == (calls * len(GROUPS), 0)
+    assert (asked.calls, asked.unscored) == (calls * len(GROUPS), 0)
 
 
 async def test_every_call_is_in_what_asking_took(faulty: FaultyServer, tmp_path: Path):
-    def answer(asked: Question) -> Answer:
-        return said(verdict(asked) if "Score these attempts" in str(asked.body) else "An apple.")
-
-    faulty.script(answer)
+    faulty.script(lambda asked: said(verdict(asked) if "Score these attempts" in str(asked.body) else "An apple."))
     asked = await collect_judgments(GROUPS[:3], f"vllm/m@{faulty.url}", orders=1, ledger=tmp_path / "l.db")
-    spent = asked.spent()
-    assert (spent.calls, spent.input_tokens) == (len(faulty.posts), 10 * len(faulty.posts))
-    assert spent.calls == 3
+    assert (asked.calls, asked.usage.input_tokens) == (3, 10 * len(faulty.posts)) == (len(faulty.posts), 30)
 
 
 async def test_a_group_without_any_answer_is_a_record_too(faulty: FaultyServer):
@@ -83,12 +77,9 @@ async def test_a_group_without_any_answer_is_a_record_too(faulty: FaultyServer):
     assert judge.failure_rate == pytest.approx(8 / 48)
 
 
-async def test_groups_with_nothing_to_show_are_refused():
+async def test_what_cannot_be_asked_is_found_out_first():
     with pytest.raises(InputError, match="nothing to ask a judge about"):
         await collect_judgments([group(1, words=False)], "embedded")
-
-
-async def test_a_judge_that_cannot_be_reached_is_found_out_first():
     with pytest.raises(ConfigError, match=r"127\.0\.0\.1:9"):
         await collect_judgments(GROUPS, "vllm/m@http://127.0.0.1:9/v1")
 
@@ -114,10 +105,8 @@ def test_a_pairs_verdict_is_its_winner_and_an_unreadable_answer_is_none():
     record = heard("pairwise", pair, Reading((Comparison(1, 0, -0.3, 0),), "strict"))
     assert (record["parsed"], record["order"]) == ({"winner": "t0", "margin": 0.3}, ["t1", "t0"])
     assert record["sample_index"] == 2
-    assert heard("pairwise", pair, Reading((Comparison(1, 0, 0.0, 0),), "strict"))["parsed"] == {
-        "winner": "tie",
-        "margin": 0,
-    }
+    tied = heard("pairwise", pair, Reading((Comparison(1, 0, 0.0, 0),), "strict"))
+    assert tied["parsed"] == {"winner": "tie", "margin": 0}
     assert heard("pairwise", pair, Reading((), "rejected"))["parsed"] is None
     assert heard("listwise", Ask(0, (0, 1, 2), (0, 1, 2)), Reading((), "rejected"))["parsed"] is None
 

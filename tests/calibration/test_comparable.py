@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,6 @@ def test_silence_about_hard_groups_buys_nothing_on_common_groups():
 def test_what_is_missing_is_counted_by_why_and_found():
     cases: tuple[tuple[dict[str, Any], Missing], ...] = (
         ({}, Missing(unrecorded=8)),
-        ({"status": "failed"}, Missing(failed=8)),
         ({"status": "abstained", "reason": "too long"}, Missing(abstained=8)),
         ({"raw_text": "I would rather not."}, Missing(failed=8)),
     )
@@ -68,7 +66,6 @@ def test_what_is_missing_is_counted_by_why_and_found():
         (finding,) = [one for one in found.findings if one.kind == "missing_groups"]
         assert finding.judge == "silent"
         assert f"no score in 8 of 40 groups with gold ({missing.as_text()})" in finding.text
-        assert found.to_dict()["judges"][1]["missing"] == asdict(missing)
 
 
 def test_the_recommended_judge_is_chosen_on_common_groups_and_its_silence_is_told():
@@ -79,29 +76,22 @@ def test_the_recommended_judge_is_chosen_on_common_groups_and_its_silence_is_tol
     assert "# better gave no score in 8 of 40 groups: 8 not recorded." in words
 
 
-def test_a_judge_of_few_groups_is_set_aside_rather_than_shrinking_the_comparison():
+def test_a_judge_of_few_groups_is_set_aside_and_judges_without_common_groups_are_taken_as_they_are():
     few = [one | {"judge": "few"} for one in honest()[:4]]
     found = calibrate(GROUPS, [*rated(GROUPS, "a", 0.3), *rated(GROUPS, "b", 1.0), *few])
-    assert found.choice is not None
-    assert found.choice.to_dict()["common_groups"] == 40
+    assert found.to_dict()["search"]["common_groups"] == 40
     assert "# Not compared, because they scored too few groups: few." in found.recommendation
-
-
-def test_judges_without_common_groups_are_taken_as_they_are_and_that_is_said():
     halves = [one | {"judge": "first" if place < 20 else "second"} for place, one in enumerate(rated(GROUPS, "x", 0.5))]
-    found = calibrate(GROUPS, halves)
-    assert "each was compared on its own" in found.recommendation
+    assert "each was compared on its own" in calibrate(GROUPS, halves).recommendation
 
 
-@pytest.mark.parametrize("name", ["embedded", "scripted:replies.jsonl"])
-def test_a_judge_that_is_not_for_training_is_never_recommended(name: str):
-    alone = calibrate(GROUPS, rated(GROUPS, name, 0.1)).recommendation
-    assert tomllib.loads(alone) == {}
-    assert f"{name} is for tests, not for training" in alone
-    beside = calibrate(GROUPS, [*rated(GROUPS, name, 0.1), *rated(GROUPS, "model", 1.0)])
-    assert tomllib.loads(beside.recommendation)["judge"] == ["model"]
-    assert beside.choice is not None
-    assert all(name not in way.judges for way in beside.choice.frontier)
+def test_a_judge_that_is_not_for_training_is_never_recommended():
+    for name in ("embedded", "scripted:replies.jsonl"):
+        alone = calibrate(GROUPS, rated(GROUPS, name, 0.1)).recommendation
+        assert tomllib.loads(alone) == {}
+        assert f"{name} is for tests, not for training" in alone
+        beside = calibrate(GROUPS, [*rated(GROUPS, name, 0.1), *rated(GROUPS, "model", 1.0)])
+        assert tomllib.loads(beside.recommendation)["judge"] == ["model"]
 
 
 # --- the rule ---------------------------------------------------------------------------------------------------------
@@ -125,26 +115,23 @@ def test_compared_rows_know_every_common_group_and_there_are_enough(known: list[
         assert found.rows.all()
 
 
-ANSWERS = [{"id": name, "messages": [{"role": "assistant", "content": name}]} for name in "ab"]
+def numbers(*groups: tuple[list[dict[str, Any]], list[dict[str, Any]]]) -> list[int]:
+    """The number of the prompt of each group, from its context and what its members begin with."""
+    return [
+        int(one)
+        for one in prompts(Frame.of(
+            as_group({"group_id": f"g{n}", "context": context, "trajectories": [
+                {"id": name, "messages": [*begin, {"role": "assistant", "content": name}]} for name in "ab"
+            ]})
+            for n, (context, begin) in enumerate(groups)
+        ))
+    ]  # fmt: skip
 
 
-def numbers(*contexts: list[dict[str, Any]]) -> list[int]:
-    every = [as_group({"group_id": f"g{n}", "context": one, "trajectories": ANSWERS}) for n, one in enumerate(contexts)]
-    return [int(one) for one in prompts(Frame.of(every))]
-
-
-def test_instructions_that_all_tasks_share_are_no_prompt_and_nor_is_nothing():
-    shared = [{"role": "system", "content": "You are an airline's agent."}]
-    assert numbers(shared, shared, [], []) == [0, 1, 2, 3]
-
-
-def test_a_question_inside_the_trajectories_counts():
-    members = [
-        {"id": name, "messages": [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": name}]}
-        for name in "ab"
-    ]
-    every = [as_group({"group_id": f"g{n}", "trajectories": members}) for n in range(2)]
-    assert list(prompts(Frame.of(every))) == [0, 0]
+def test_a_question_is_a_prompt_wherever_it_stands_and_shared_instructions_are_none():
+    shared, asked = [{"role": "system", "content": "An airline's agent."}], [{"role": "user", "content": "Who?"}]
+    assert numbers((shared, []), (shared, []), ([], []), ([], [])) == [0, 1, 2, 3]
+    assert numbers(([], asked), ([], asked), (asked, [])) == [0, 0, 0]
 
 
 @given(st.lists(st.integers(0, 30), min_size=10, max_size=200))

@@ -27,20 +27,15 @@ def test_fewer_than_thirty_groups_say_what_they_cannot_show():
     )
 
 
-def test_judgments_of_other_groups_are_counted():
+def test_judgments_and_gold_that_are_not_used_are_counted():
     found = kinds(*rated(GROUPS, "j", 0.5), of=GROUPS[:50])
     assert found["foreign_groups"].startswith("10 judgments are about 10 groups")
-
-
-def test_gold_that_is_missing_is_counted():
-    odd = [
-        *GROUPS,
-        group(900, {"a": 1.0, "b": 1.0}),
-        group(901, {"a": 1.0, "b": None, "c": 0.0}),
-    ]
-    found = kinds(*rated(GROUPS, "j", 0.5), of=odd)
-    assert found["missing_gold"].startswith("in 1 group ")
+    odd = [*GROUPS, group(900, {"a": 1.0, "b": 1.0}), group(901, {"a": 1.0, "b": None, "c": 0.0})]
+    assert kinds(*rated(GROUPS, "j", 0.5), of=odd)["missing_gold"].startswith("in 1 group ")
     assert "no_gold" in kinds(of=[group(1, {"a": None, "b": None})])
+    assert "nothing to measure" in kinds(*rated(groups(70)[60:], "j", 0.5))["no_judgments"]
+    found = kinds({"judge": "j"}, record(GROUPS[0], "j", {"scores": {"zz": 1}}, order=["a", "zz"]))
+    assert found["unknown_members"].startswith("1 id in judgments is not in the group")
 
 
 def test_a_constant_judge_and_one_that_sees_only_places_are_called_so():
@@ -73,11 +68,6 @@ def test_a_judge_that_is_level_in_most_groups_or_runs_against_gold_is_called_so(
     assert "better members get lower scores" in kinds(*turned)["against_gold"]
 
 
-def test_no_judgment_of_these_groups_is_a_finding():
-    assert "nothing to measure" in kinds()["no_judgments"]
-    assert "no_judgments" in kinds(*rated(groups(70)[60:], "j", 0.5))
-
-
 def test_one_order_only_leaves_the_bias_unknown():
     said = [
         record(one, "j", {"winner": "a"}, mode="pairwise", order=["a", "b"]) for one in groups(40, names=("a", "b"))
@@ -90,11 +80,6 @@ def test_failures_and_groups_with_too_few_scores_are_counted():
     found = kinds(*said)
     assert found["failures"].startswith("75.0%")
     assert found["missing_groups"].startswith("no score in 60 of 60 groups")
-
-
-def test_foreign_members_are_counted():
-    found = kinds({"judge": "j"}, record(GROUPS[0], "j", {"scores": {"zz": 1}}, order=["a", "zz"]))
-    assert found["unknown_members"].startswith("1 id in judgments is not in the group")
 
 
 def test_errors_that_are_not_honest_are_named():

@@ -12,13 +12,10 @@ import pytest
 
 from calipers.calibration import calibrate
 from calipers.errors import ConfigError, InputError
+from judged import group as group_of
 from judged import groups, rated
 
 GROUPS = groups(40)
-JUDGE_KEYS = {
-    "judge", "mode", "prompt_variant", "temperature", "advantage_fidelity", "top1", "tau_b", "sign_error",
-    "dead_groups", "calls_per_group", "order_flip_rate", "repeatability", "stderr_ratio", "groups", "by_calls",
-}  # fmt: skip
 DATA = Path(os.environ.get("CALIPERS_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
@@ -35,16 +32,14 @@ def test_files_and_objects_give_the_same_report(tmp_path: Path):
     assert there.to_dict() == here.to_dict()
 
 
-def test_the_report_has_the_keys_it_promises_and_is_json_without_nan():
+def test_the_report_is_json_without_nan_and_has_a_point_for_each_number_of_calls():
     report = json.loads(
         json.dumps(calibrate(GROUPS, list(rated(GROUPS, "a", 0.5, calls=4))).to_dict(), allow_nan=False)
     )
-    assert {"judges", "ways", "recommendation"} <= report.keys()
+    assert {"answer", "judges", "differences", "ways", "search", "recommendation", "findings"} == report.keys()
     (judge,) = report["judges"]
-    assert judge.keys() >= JUDGE_KEYS
-    assert [point.keys() for point in judge["by_calls"]] == [
-        {"calls", "advantage_fidelity", "advantage_fidelity_interval"}
-    ] * 4
+    assert {"judge", "mode", "prompt_variant", "temperature", "advantage_fidelity", "groups", "cost"} <= judge.keys()
+    assert [point["calls"] for point in judge["by_calls"]] == [1, 2, 3, 4]
 
 
 def test_groups_in_memory_are_read_as_a_file_of_them_is():
@@ -76,37 +71,30 @@ def test_limits_that_cannot_be_meant_are_refused():
             calibrate(GROUPS, [], per_group=limit)
 
 
-def test_nothing_to_measure_is_a_report_too():
+def test_nothing_to_measure_is_a_report_too_and_a_missing_file_is_not(tmp_path: Path):
     report = calibrate(GROUPS, []).to_dict()
     assert (report["judges"], report["ways"]) == ([], [])
     json.dumps(report, allow_nan=False)
-
-
-def test_bad_lines_are_listed_and_missing_files_raise(tmp_path: Path):
-    path = tmp_path / "g.jsonl"
-    path.write_text(json.dumps(GROUPS[0]) + "\nnonsense\n", encoding="utf-8")
-    found = calibrate(path, [{"judge": "j"}])
-    assert [error.line for error in found.problems] == [2, None]
     with pytest.raises(InputError):
         calibrate(tmp_path / "none.jsonl", [])
+    with pytest.raises(InputError, match="too large"):
+        calibrate([group_of(5, {"a": 1e200, "b": 0.0})], [])
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "judge", "variant", "first"), [
-    ("rb2_k8", "gpt-5.4-nano", "base", 0.500),
-    ("rb2_k8", "gpt-5.4", "criteria", 0.724),
-    ("openqa301", "gpt-4", "reference_yes_no", 0.630),
-    ("devai", "agent-as-a-judge", "per_requirement", 0.915),
-    ("pandalm", "gpt-3.5-turbo", "pandalm", 0.599),
-])  # fmt: skip
-def test_recorded_judges_have_the_fidelity_a_plain_loop_finds(name: str, judge: str, variant: str, first: float):
+def test_recorded_judges_have_the_fidelity_a_plain_loop_finds():
     """``first`` is one call's; and, without any of the package's own arithmetic, that of all calls."""
-    if not (DATA / name).is_dir():
-        pytest.skip(f"no recorded data at {DATA}: set CALIPERS_DATA to where it is")
-    found = calibrate(DATA / name / "groups.jsonl.gz", DATA / name / "judgments.jsonl.gz")
-    (one,) = (one for one in found.judges if (one.judge, one.prompt_variant) == (judge, variant))
-    assert one.by_calls[0].advantage_fidelity == pytest.approx(first, abs=0.0006)
-    assert one.advantage_fidelity == pytest.approx(_plainly(DATA / name, judge, variant), abs=1e-6)
+    cases = (
+        ("rb2_k8", "gpt-5.4-nano", "base", 0.500), ("openqa301", "gpt-4", "reference_yes_no", 0.630),
+        ("devai", "agent-as-a-judge", "per_requirement", 0.915), ("pandalm", "gpt-3.5-turbo", "pandalm", 0.599),
+    )  # fmt: skip
+    for name, judge, variant, first in cases:
+        if not (DATA / name).is_dir():
+            pytest.skip(f"no recorded data at {DATA}: set CALIPERS_DATA to where it is")
+        found = calibrate(DATA / name / "groups.jsonl.gz", DATA / name / "judgments.jsonl.gz")
+        (one,) = (one for one in found.judges if (one.judge, one.prompt_variant) == (judge, variant))
+        assert one.by_calls[0].advantage_fidelity == pytest.approx(first, abs=0.0006)
+        assert one.advantage_fidelity == pytest.approx(_plainly(DATA / name, judge, variant), abs=1e-6)
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

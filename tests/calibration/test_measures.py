@@ -15,32 +15,21 @@ GOLD = np.array([[3.0, 2.0, 1.0, 0.0]])
 VALUES = st.lists(st.integers(-5, 5).map(float), min_size=4, max_size=4)
 
 
+ALL = (measures.fidelity, measures.tau_b, measures.top1, measures.sign_error)
+
+
 def row(*values: float) -> Array:
     return np.array([values])
 
 
-def test_scores_in_proportion_to_gold_are_perfect_by_every_measure():
-    scores = row(30, 20, 10, 0)
-    assert measures.fidelity(scores, GOLD)[0] == pytest.approx(1)
-    assert measures.tau_b(scores, GOLD)[0] == pytest.approx(1)
-    assert measures.top1(scores, GOLD)[0] == 1
-    assert measures.sign_error(scores, GOLD)[0] == 0
+def test_scores_in_proportion_to_gold_are_perfect_and_equal_ones_are_chance():
+    for scores, expected in ((row(30, 20, 10, 0), (1, 1, 1, 0)), (row(5, 5, 5, 5), (0, 0, 0.25, 0.5))):
+        found = [measure(scores, GOLD)[0] for measure in ALL]
+        assert found == pytest.approx(expected)
 
 
-def test_a_group_scored_all_alike_counts_as_zero_and_as_chance():
-    scores = row(5, 5, 5, 5)
-    assert measures.fidelity(scores, GOLD)[0] == 0
-    assert measures.tau_b(scores, GOLD)[0] == 0
-    assert measures.top1(scores, GOLD)[0] == 0.25
-    assert measures.sign_error(scores, GOLD)[0] == 0.5
-
-
-def test_gold_without_spread_says_nothing():
-    for found in (measures.fidelity, measures.tau_b, measures.top1, measures.sign_error):
-        assert math.isnan(found(row(1, 2, 3, 4), row(1, 1, 1, 1))[0])
-
-
-def test_members_without_score_or_gold_are_left_out():
+def test_what_has_no_score_or_no_spread_in_gold_says_nothing():
+    assert all(math.isnan(measure(row(1, 2, 3, 4), row(1, 1, 1, 1))[0]) for measure in ALL)
     assert measures.fidelity(row(NAN, 2, 1, 0), row(-9, 2, 1, 0))[0] == pytest.approx(1)
     assert measures.fidelity(row(9, 2, 1, 0), row(NAN, 2, 1, 0))[0] == pytest.approx(1)
     assert math.isnan(measures.fidelity(row(NAN, NAN, NAN, 0), GOLD)[0])
@@ -71,7 +60,7 @@ def test_offset_and_scale_of_scores_do_not_matter(scores: list[float], gold: lis
 
 @given(VALUES, VALUES)
 def test_measures_stay_in_their_range(scores: list[float], gold: list[float]):
-    for found, low in ((measures.fidelity, -1), (measures.tau_b, -1), (measures.top1, 0), (measures.sign_error, 0)):
+    for found, low in zip(ALL, (-1, -1, 0, 0), strict=True):
         value = found(row(*scores), row(*gold))[0]
         assert math.isnan(value) or low - 1e-9 <= value <= 1 + 1e-9
 

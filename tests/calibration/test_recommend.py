@@ -7,8 +7,9 @@ from typing import Any
 import calipers
 from calipers.calibration import calibrate
 from calipers.calibration.collect import collect_judgments
-from calipers.calibration.recommend import Asked, request_lines
+from calipers.calibration.recommend import request_lines
 from calipers.calibration.records import Key
+from calipers.config.settings import Settings
 from calipers.inputs import as_group
 from judged import compared, groups, rated
 
@@ -19,21 +20,12 @@ def recommended(*records: dict[str, Any]) -> dict[str, Any]:
     return tomllib.loads(calibrate(GROUPS, records).recommendation)
 
 
-def test_the_judge_that_agrees_best_is_recommended():
+def test_the_judge_that_agrees_best_or_a_panel_that_surely_beats_it_is_recommended():
     found = recommended(*rated(GROUPS, "poor", 2.0), *rated(GROUPS, "fine", 0.2))
-    assert found["judge"] == ["fine"]
-    assert (found["protocol"], found["samples"]) == ("pointwise", 1)
-
-
-def test_a_panel_is_recommended_where_it_surely_beats_its_best_member_at_equal_calls():
+    assert (found["judge"], found["protocol"], found["samples"]) == (["fine"], "pointwise", 1)
     found = recommended(*rated(GROUPS, "a", 1.0), *rated(GROUPS, "b", 1.0), *rated(GROUPS, "c", 1.0))
     assert found["judge"] == ["a", "b", "c"]
     assert (found["panel"], len(found["weights"].split(","))) == ("all", 3)
-
-
-def test_a_group_is_asked_on_only_while_unsettled_where_that_surely_pays():
-    noisy = recommended(*rated(GROUPS, "j", 1.5, calls=8))
-    assert (noisy["samples"], noisy["resolve"], noisy["most"]) == (1, 0.015, 8)
 
 
 def test_a_biased_pairwise_judge_is_asked_in_both_orders():
@@ -80,69 +72,56 @@ def test_a_panels_related_errors_are_set_for_its_standard_errors():
     assert apart.get("error_correlation", 0.0) < 0.15
 
 
-def test_the_dearest_way_is_not_called_the_cheapest():
-    usage = {"input_tokens": 400, "output_tokens": 40}
-    records = [
-        line
-        for judge, noise in (("a", 0.3), ("b", 0.3))
-        for line in rated(GROUPS, judge, noise, calls=4, mode="listwise", usage=usage)
-    ]
-    text = calibrate(GROUPS, records).recommendation
-    assert (
-        "# It is the cheapest, in tokens, with 98.5% of the best way's fidelity.\n# The best way costs more: " in text
-    )
-
-
 def test_comments_name_judges_without_their_servers_and_values_with_them():
     judges = [f"vllm/{name}@http://gpu1:8000/v1" for name in "ab"]
-    said = [
-        line | {"judge": judge}
-        for judge, letter in zip(judges, "ab", strict=True)
-        for line in rated(GROUPS, letter, 1.0)
-    ]
+    said = [line | {"judge": judge} for judge in judges for line in rated(GROUPS, judge, 1.0)]
     text = calibrate(GROUPS, said).recommendation
     assert tomllib.loads(text)["judge"] == judges
     assert "# Weights, learned from gold: vllm/a 0." in text
     assert not [line for line in text.splitlines() if line.startswith("#") and "http" in line]
 
 
-def key(judge: str = "a", *, at: float | None = None, variant: str | None = None) -> Key:
-    return Key(judge, "listwise", variant, at)
+def key(judge: str = "a", *, at: float | None = None) -> Key:
+    return Key(judge, "listwise", None, at)
 
 
-def settings(*keys: Key, **asked: Asked) -> tuple[dict[str, Any], str]:
+def asked(**options: Any) -> Settings:
+    judge = calipers.Judge.of({"judge": "vllm/m@http://127.0.0.1:9/v1", "ledger": None, **options})
+    judge.close()
+    return judge.settings
+
+
+def lines(*keys: Key, **settings: Settings) -> tuple[dict[str, Any], str]:
     """The settings that recommend these keys, as TOML reads them, and the whole text."""
-    text = "\n".join(request_lines(keys, {one: asked[one.judge] for one in keys if one.judge in asked}, {}))
+    text = "\n".join(request_lines(keys, {one: settings[one.judge] for one in keys if one.judge in settings}, {}))
     return tomllib.loads(text), text
 
 
 def test_every_setting_that_was_measured_is_written():
-    asked = Asked({"temperature": 0.3, "stop": ["\n", '"'], "top_p": "0.5"}, True, (0.25, 2, 1e-7))
-    found, text = settings(key(at=0.3), a=asked)
+    params = {"temperature": 0.3, "stop": ["\n", '"'], "top_p": "0.5"}
+    found, text = lines(key(at=0.3), a=asked(params=params, expected=True, price=(0.25, 2, 1e-7)))
     assert found == {
         "param": ["temperature=0.3", 'stop=["\\n", "\\""]', 'top_p="0.5"'],
         "expected": True,
         "price": "0.25,2,1e-07",
     }
     assert "do not say" not in text
-    judge = calipers.Judge.of({"judge": "vllm/m@http://127.0.0.1:9/v1", "ledger": None, **found})
-    assert Asked.of(judge.settings) == asked
-    judge.close()
+    again = asked(**found)
+    assert (again.calls.params, again.question.expected, again.calls.price) == (params, True, (0.25, 2, 1e-7))
 
 
 def test_of_recorded_answers_the_temperature_is_written_and_the_rest_is_said_to_be_unknown():
-    found, text = settings(key(at=0.0))
+    found, text = lines(key(at=0.0))
     assert found == {"param": ["temperature=0"]}
     assert "# a: recorded answers do not say with which param and expected" in text
 
 
-def test_a_panel_gets_what_its_judges_share_and_comments_on_the_rest():
-    first, other = Asked({"top_p": 0.5, "top_k": 3}, price=(1, 2)), Asked({"top_p": 0.5, "top_k": 4})
-    found, text = settings(key(at=0.0), key("b"), a=first, b=other)
+def test_a_panel_gets_what_its_judges_share_and_a_comment_on_the_rest():
+    first, other = asked(params={"top_p": 0.5, "top_k": 3}, price=(1, 2)), asked(params={"top_p": 0.5, "top_k": 4})
+    found, text = lines(key(at=0.0), key("b"), a=first, b=other)
     assert found == {"param": ["top_p=0.5"]}
-    assert '# The judges were asked with different values of "top_k".' in text
-    assert "different temperatures" in text
-    found, text = settings(key(at=1.0), key("b", at=1.0), a=Asked({"temperature": 1}))
+    assert 'different values of "temperature", "top_k"' in text
+    found, text = lines(key(at=1.0), key("b", at=1.0), a=asked(params={"temperature": 1}))
     assert found == {"param": ["temperature=1"]}
     assert "# b: recorded answers" in text
 
@@ -150,19 +129,18 @@ def test_a_panel_gets_what_its_judges_share_and_comments_on_the_rest():
 def test_names_and_values_stay_inside_their_line():
     judge = 'j"\nharm = true #'
     assert recommended(*rated(GROUPS, judge, 0.2, prompt_variant="v\nharm = true"))["judge"] == [judge]
-    keys = [key(judge, at=1.0), key("b", at=0.0)]
-    assert tomllib.loads("\n".join(request_lines(keys, {}, {}))) == {}
-    found = tomllib.loads("\n".join(request_lines([key()], {key(): Asked({'x"]\nharm = true #': 'y"]\n'})}, {})))
-    assert list(found) == ["param"]
+    assert lines(key(judge, at=1.0), key("b", at=0.0))[0] == {}
+    assert list(lines(key(), a=asked(params={'x"]\nharm = true #': 'y"]\n'}))[0]) == ["param"]
 
 
-async def test_what_collect_judgments_asked_is_recommended_in_python():
+async def test_what_collect_judgments_asked_is_recommended():
     texts = [
         one | {"trajectories": [{**member, "messages": [{"role": "assistant", "content": member["id"]}]}
                                 for member in one["trajectories"]]}
         for one in GROUPS[:4]
     ]  # fmt: skip
-    every = [as_group(one) for one in texts]
     params = {"temperature": 0.3, "top_p": 0.5}
-    answers = await collect_judgments(every, "embedded", params=params)
-    assert answers.asked_by_key == {Key("embedded", "listwise", None, 0.3): Asked(params)}
+    answers = await collect_judgments([as_group(one) for one in texts], "embedded", params=params)
+    (settings,) = answers.settings_by_key.values()
+    assert answers.settings_by_key.keys() == {Key("embedded", "listwise", None, 0.3)}
+    assert settings.calls.params == params

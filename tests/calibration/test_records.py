@@ -21,13 +21,10 @@ GOOD: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_a_full_line_is_read_and_a_null_score_is_missing():
+def test_a_full_line_is_read_and_what_was_not_read_is_missing():
     record = as_record(GOOD)
     assert record.scores == {"a": 3.0}
     assert (record.sample, record.scale, record.key.temperature) == (2, (1.0, 10.0), 1.0)
-
-
-def test_what_was_not_read_is_a_failure_and_no_score():
     for parsed in (None, {}, {"winner": None}, {"scores": None}):
         record = as_record({"group_id": "g", "judge": "j", "order": ["a", "b"], "parsed": parsed})
         assert (record.scores, record.winner, record.ranking) == (None, None, None)
@@ -35,7 +32,6 @@ def test_what_was_not_read_is_a_failure_and_no_score():
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"order": []}, "'order' must list"),
-    ({"order": ["a", "a"]}, "twice"),
     ({"order": [1.5]}, "id in 'order'"),
     ({"mode": "guess"}, "known: pointwise"),
     ({"mode": "pairwise", "order": ["a", "b", "c"]}, "3 ids instead of 2"),
@@ -44,21 +40,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"parsed": "a"}, "'parsed' must be an object"),
     ({"parsed": {"winner": "c"}}, "neither of two ids"),
     ({"parsed": {"ranking": ["a", "a"]}}, "twice"),
-    ({"parsed": {"ranking": "a"}}, "best first"),
     ({"parsed": {"scores": [1, 2]}}, "object of numbers"),
     ({"parsed": {"scores": {"a": "high"}}}, "must be a number"),
-    ({"parsed": {"scores": {"a": float("nan")}}}, "finite"),
     ({"parsed": {"scores": {"a": -1e200}}}, "at most 1e+100"),
-    ({"parsed": {"scores": {"a": True}}}, "must be a number"),
     ({"parsed": {"scores": {"a": 10**400}}}, "finite"),
     ({"scale": [10, 1]}, "lower"),
-    ({"scale": 10}, "[lowest, highest]"),
     ({"sample_index": "0"}, "integer"),
     ({"temperature": "warm"}, "'temperature'"),
-    ({"usage": 12}, "'usage' must be an object"),
     ({"usage": {"input_tokens": "many"}}, "'input_tokens' must be a number"),
     ({"usage": {"cost_usd": -1}}, "must not be negative"),
-    ({"shown": -2}, "must not be negative"),
     ({"mode": "pairwise", "parsed": {"winner": "a", "margin": 2}}, "from 0 to 1"),
     ({"order": ["tie", "b"], "parsed": {"winner": "tie"}}, "would be ambiguous"),
     ({"status": "skipped"}, "'status' is 'skipped'"),
@@ -93,7 +83,7 @@ def test_a_winner_may_win_by_a_margin_and_one_of_nothing_is_a_tie():
     assert as_record(pair | {"parsed": {"winner": "a", "margin": 0}}).winner == "tie"
 
 
-def test_files_are_read_packed_or_not_and_bad_lines_named(tmp_path: Path):
+def test_files_are_read_packed_or_not_and_what_is_wrong_is_named(tmp_path: Path):
     lines = json.dumps(GOOD) + "\n[1]\n" + json.dumps(GOOD | {"judge": 3}) + "\n"
     plain, packed = tmp_path / "j.jsonl", tmp_path / "j.jsonl.gz"
     plain.write_text(lines, encoding="utf-8")
@@ -105,9 +95,6 @@ def test_files_are_read_packed_or_not_and_bad_lines_named(tmp_path: Path):
         assert path.name in str(problems[0])
     with pytest.raises(InputError, match=r"j\.jsonl:2"):
         list(as_records(plain))
-
-
-def test_a_missing_or_empty_file_is_said_to_be_so(tmp_path: Path):
     with pytest.raises(InputError, match="no such file"):
         list(as_records(tmp_path / "none.jsonl"))
     (tmp_path / "empty.jsonl").touch()

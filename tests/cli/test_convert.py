@@ -54,7 +54,7 @@ def test_group_by_names_the_key_that_rollouts_share(tmp_path: Path):
     code, said = run(
         written(tmp_path / "a.jsonl", *rows, row("p", "four")), "-o", str(out), "--force", "--group-by", "info.task"
     )
-    assert (code, "a.jsonl:4: has no 'info.task' to group by" in said) == (1, True)
+    assert (code, "a.jsonl:4: cannot be grouped by 'info.task'" in said) == (1, True)
 
 
 def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path):

@@ -19,9 +19,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     groups = groups_of(40)
     (found / "groups.jsonl").write_text("\n".join(json.dumps(one.to_dict()) for one in groups), encoding="utf-8")
     recorded_run(found / "run.db", groups)
-    done = run_in(found, "distill", "run.db", "-o", "judge", "--name", "words")
+    done = run_in(found, "distill", "run.db", "-o", "judge")
     assert done.code == 0, done.err
-    assert "words: 40 groups of 30 prompts, taught by SimulatedJudge" in done.out
+    assert "judge: 40 groups of 30 prompts, taught by SimulatedJudge" in done.out
     assert "agrees with the teacher" in done.out
     assert "Wrote judge. Read judge/card.md; the judge is --judge local:judge" in done.err
     return found

@@ -20,7 +20,7 @@ from calipers.cli import app
 from calipers.errors import ConfigError
 from command_line import Calipers, mismatches
 
-PACKAGES = ("msgspec", "uvicorn")
+PACKAGES = ("msgspec", "starlette", "uvicorn")
 
 
 def needs_packages() -> None:
@@ -64,17 +64,16 @@ def test_what_cannot_work_is_one_sentence_before_it_serves(tmp_path: Path, calip
     needs_packages()
     from calipers.server.running import bound_socket  # noqa: PLC0415 - needs the packages looked for above
 
-    (tmp_path / "tokens.toml").write_text('[ann]\ntoken = "a-token-that-is-long-enough"\nbudget = { usd = 5 }\n')
     (tmp_path / "text.db").write_text("This is no database, but a text of many words." * 9, encoding="utf-8")
     before = sorted(tmp_path.iterdir())
-    unpriced = ("--judge", "vllm/m", "--base-url", "http://127.0.0.1:9/v1", "--tokens", "tokens.toml")
+    unpriced = ("--judge", "vllm/m", "--base-url", "http://127.0.0.1:9/v1", "--budget", "usd=5")
     with bound_socket("127.0.0.1", 0) as taken:
         taken.listen()
         port = str(taken.getsockname()[1])
         cases: list[tuple[tuple[str, ...], str]] = [
             (("--host", "0.0.0.0"), "nobody would need a token"),  # noqa: S104 - it is refused
-            (("--tokens", "none.toml"), "the file of tokens cannot be read"),
-            (unpriced, "tokens.toml: [ann]: a budget in dollars needs the price of 'm'"),
+            (("--tokens", "none.toml"), "none.toml: the file of tokens cannot be read: No such file"),
+            (unpriced, "a budget in dollars needs the price of 'm'"),
             (("--judge", "gpt-5-mini"), "write provider/model"),
             (("--ledger", "no/folder/x.db"), "no/folder/x.db"),
             (("--ledger", "."), "folder"),
@@ -94,17 +93,3 @@ def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.Monkey
     assert isinstance(result.exception, ConfigError)
     assert str(result.exception) == "the server needs msgspec: pip install 'calipers[server]'"
     assert not list(tmp_path.iterdir())
-
-
-def test_the_password_of_a_ledger_is_never_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    needs_packages()
-    monkeypatch.chdir(tmp_path)
-    from calipers.server.tenants import TenantSettings, ledgers_of  # noqa: PLC0415 - needs the packages
-
-    same = "postgresql://ann:s3cret@db/rewards"
-    tenants = [TenantSettings(name, name.encode(), ledger=same) for name in ("ann", "bob")]
-    with pytest.raises(ConfigError, match="two tenants have the ledger postgresql://ann@db/rewards;"):
-        ledgers_of(tenants, None)
-    spelled = [TenantSettings(place, place.encode(), ledger=place) for place in ("l.db", "./l.db")]
-    with pytest.raises(ConfigError, match=r"two tenants have the ledger \./l\.db"):
-        ledgers_of(spelled, None)

@@ -18,7 +18,7 @@ import pytest
 from calipers.cli import app
 from servers.faulty_server import FaultyServer, error
 
-for needed in ("msgspec", "uvicorn"):
+for needed in ("msgspec", "starlette", "uvicorn"):
     pytest.importorskip(needed, reason="the server's packages are not installed: pip install 'calipers[server]'")
 from served import rollout, served  # noqa: E402 - needs the packages looked for above
 

@@ -58,10 +58,21 @@ def test_no_text_of_a_group_is_in_its_files(judge: Distilled) -> None:
         assert b"telescope" not in data
 
 
-def test_what_only_a_local_judge_scored_teaches_nothing(judge: Distilled, tmp_path: Path) -> None:
-    own = recorded_run(tmp_path / "own.db", groups_of(20), judge.judge)
-    with pytest.raises(InputError, match=r"no group to learn from \(20 that only a local judge scored\)"):
-        distill(own, out=tmp_path / "new")
+def test_what_local_and_embedded_judges_scored_teaches_nothing_and_a_group_counts_once(
+    judge: Distilled, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "own.db"
+    for asked in (judge.judge, "embedded", [judge.judge, "embedded"]):
+        recorded_run(ledger, groups_of(20), asked)
+    with pytest.raises(InputError, match=r"\(20 that only local or embedded judges scored\)"):
+        distill(ledger, out=tmp_path / "new")
+    strong = SimulatedJudge(lambda _group, one: int(one[1:]) / 4, model="strong")
+    recorded_run(ledger, groups_of(12), [judge.judge, strong])
+    with pytest.raises(InputError, match=r"\(12 whose scores .* has a part in, 8 that only"):
+        distill(ledger, out=tmp_path / "new")
+    recorded_run(ledger, groups_of(12))
+    found = distill(ledger, out=tmp_path / "new").figures
+    assert (found["groups"], found["left_out"]) == (12, {"that only local or embedded judges scored": 8})
 
 
 def test_scores_without_spread_teach_nothing(tmp_path: Path) -> None:
@@ -101,15 +112,3 @@ def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp
         distill(ledger, out=tmp_path / "full" / "thesis.txt")
     with pytest.raises(ConfigError, match="--teacher nobody"):
         distill(ledger, out=tmp_path / "judge", teachers=["nobody"])
-    with pytest.raises(ConfigError, match="a name is letters"):
-        distill(ledger, out=tmp_path / "judge", name="../up")
-
-
-def test_a_panel_that_mixes_a_local_judge_in_teaches_nothing(judge: Distilled, tmp_path: Path) -> None:
-    mixed = recorded_run(tmp_path / "mixed.db", groups_of(12), [judge.judge, "embedded"])
-    with pytest.raises(InputError, match="12 that only a local judge scored"):
-        distill(mixed, out=tmp_path / "new")
-    strong = SimulatedJudge(lambda _group, one: int(one[1:]) / 4, model="strong")
-    mixed = recorded_run(tmp_path / "strong.db", groups_of(12), [judge.judge, strong])
-    with pytest.raises(InputError, match="12 whose scores a local judge has a part in"):
-        distill(mixed, out=tmp_path / "new")

@@ -42,25 +42,25 @@ def form_of(asked: Asked) -> str | None:
 
 
 def forced(asked: Asked) -> Answer:
-    """What a server that applies forms answers to a check_applied_format."""
-    if form_of(asked) == "json_schema":
-        schema = asked.body["response_format"]["json_schema"]["schema"]
-        return said(json.dumps({name: one["enum"][0] for name, one in schema["properties"].items()}))
-    return said('{"hello": "there"}') if form_of(asked) == "json_object" else said("Hello there, an apple.")
+    """What a server that applies schemas answers to a check_applied_schema."""
+    if form_of(asked) != "json_schema":
+        return said("Hello there, an apple.")
+    schema = asked.body["response_format"]["json_schema"]["schema"]
+    return said(json.dumps({name: one["enum"][0] for name, one in schema["properties"].items()}))
 
 
 def judge(
     opinion: Callable[[Asked], Mapping[str, float]] = truth,
     *,
     write: Callable[[Mapping[str, float]], str] = verdict,
-    check_applied_format: Callable[[Asked], Answer] = forced,
+    check_applied_schema: Callable[[Asked], Answer] = forced,
     **message: Any,
 ) -> Callable[[Asked], Answer]:
     """A server that gives its opinion on probes, cuts its reply where the limit is short, and answers canaries."""
 
     def serve(asked: Asked) -> Answer:
         if is_canary(asked):
-            return check_applied_format(asked)
+            return check_applied_schema(asked)
         text = write(opinion(asked))
         if asked.body.get("max_tokens", 8192) < 50:
             return said(text[:40], finish_reason="length", **message)

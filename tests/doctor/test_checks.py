@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from itertools import combinations, permutations, product
 from statistics import median
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.backends.transport.reply import HttpReply
 from calipers.doctor import checks
-from calipers.doctor.checks import agreement_check, chance_of_agreement, flip_check, format_check, injection_check
+from calipers.doctor.checks import (
+    agreement_check,
+    chance_of_agreement,
+    conclude,
+    flip_check,
+    format_check,
+    injection_check,
+)
 from calipers.doctor.diagnosis import Check
 from calipers.doctor.examinee import Answer, Answers
 from calipers.doctor.probes import INJECTIONS, PROBES
-from calipers.doctor.server import model_rows, window_of
-from calipers.doctor.verdict import conclude
 from calipers.types import Ask, Completion, Failure, Reading
 
 TRUE = {"1": 1.0, "2": 0.5, "3": 0.0}
@@ -26,9 +28,10 @@ FALSE = {"1": 0.0, "2": 0.5, "3": 1.0}
 LATE, FAILED = Failure("deadline", "late"), Failure("server", "broke down")
 
 
-def answer(group: object, scores: dict[str, float], **reading: Any) -> Answer:
+def answer(group: object, scores: dict[str, float], *, latency: float = 0.0, **reading: Any) -> Answer:
     name = f"probe-{group}" if isinstance(group, int) else str(group)
-    return Answer(name, Ask(0, (0, 1, 2), (0, 1, 2)), Completion(""), Reading((), "strict", **reading), scores)
+    completion = Completion("", latency=latency)
+    return Answer(name, Ask(0, (0, 1, 2), (0, 1, 2)), completion, Reading((), "strict", **reading), scores)
 
 
 def answers(*every: Answer, failures: tuple[Failure, ...] = ()) -> Answers:
@@ -45,26 +48,10 @@ def test_answers_are_good_only_if_all_of_them_came():
         if check.standing != standing:
             wrong.append((answered, used, check))
     assert not wrong
-
-
-def test_failures_count_against_a_judge_but_not_what_there_was_no_time_for():
+    # Failures count against a judge, but not what there was no time for.
     figures = format_check(answers(answer(1, TRUE), failures=(FAILED, LATE))).figures
     assert [figures[name] for name in ("asked", "answered", "used", "readable", "why")] == [3, 1, 1, 0.5, "broke down"]
     assert format_check(answers(failures=(LATE,))).standing == "unknown"
-
-
-def test_ids_and_range_are_shares_of_answers_that_held_scores():
-    unread: dict[str, Any] = {"missing": {0: "x"}, "reason": "r"}
-    figures = format_check(
-        answers(
-            answer(1, TRUE),
-            answer(2, {}, complaint="its scores were not on the scale", **unread),
-            answer(3, {}, complaint="it named an attempt that does not exist, or", **unread),
-            answer(4, {}, complaint="it held no scores that could be read", **unread),
-        )
-    ).figures
-    assert (figures["used"], figures["readable"]) == (1, 0.25)
-    assert figures["ids"] == figures["on_scale"] == pytest.approx(2 / 3)
 
 
 def test_agreement_is_that_of_a_groups_mean_and_a_tie_is_half():
@@ -76,16 +63,16 @@ def test_agreement_is_that_of_a_groups_mean_and_a_tie_is_half():
     assert flip_check(answers(partial, partial)).figures["pairs"] == 0
 
 
-@pytest.mark.parametrize("sizes", [(2,), (4,), (2, 3), (3, 3)])
-def test_luck_is_the_share_of_random_rankings_that_do_as_well(sizes: tuple[int, ...]):
-    rankings = list(product(*(permutations(range(size)) for size in sizes)))
-    rights = [sum(a < b for ranking in drawn for a, b in combinations(ranking, 2)) for drawn in rankings]
-    for right in range(max(rights) + 2):
-        share = sum(one >= right for one in rights) / len(rights)
-        assert chance_of_agreement(right, sizes) == pytest.approx(share)
-
-
-def test_twenty_nine_of_thirty_six_pairs_are_needed_to_show_anything():
+def test_luck_is_the_share_of_random_rankings_that_do_as_well():
+    wrong = []
+    for sizes in [(2,), (4,), (2, 3), (3, 3)]:
+        rankings = list(product(*(permutations(range(size)) for size in sizes)))
+        rights = [sum(a < b for ranking in drawn for a, b in combinations(ranking, 2)) for drawn in rankings]
+        for right in range(max(rights) + 2):
+            share = sum(one >= right for one in rights) / len(rights)
+            if abs(chance_of_agreement(right, sizes) - share) > 1e-12:
+                wrong.append((sizes, right))
+    assert wrong == []
     assert chance_of_agreement(29, [3] * 12) < checks.CHANCE <= chance_of_agreement(28, [3] * 12)
 
 
@@ -119,9 +106,9 @@ def test_the_95th_percentile_is_a_value_that_few_exceed_and_never_below_the_medi
     assert late >= median(values) * (1 - 1e-12)
 
 
-def test_of_few_answers_the_slowest_is_told_and_how_many_they_are():
+def test_of_few_answers_the_slowest_is_shown_and_how_many_they_are():
     def latency(*seconds: float) -> Check:
-        done = [Answer("g", Ask(0, (0,), (0,)), Completion("", latency=s), Reading((), "strict"), {}) for s in seconds]
+        done = [answer("g", {}, latency=one) for one in seconds]
         return checks.speed_checks(answers(*done), in_flight=2, who="the server")[0]
 
     assert "slowest 48.00 s" in latency(48.0, 41.04).says
@@ -133,7 +120,6 @@ def test_of_few_answers_the_slowest_is_told_and_how_many_they_are():
 
 GOOD: dict[str, dict[str, Any]] = {
     "json_schema applied": {"applied": True},
-    "json_object applied": {"applied": True},
     "answers": {"asked": 24, "used": 24, "readable": 1.0, "why": None},
     "agreement": {"right": 36, "pairs": 36, "groups": 12, "by_chance": 1e-9},
     "order flips": {"flipped": 0, "pairs": 36},
@@ -150,15 +136,10 @@ def verdict(changed: dict[str, dict[str, Any]], *, too_slow: str | None = None, 
     return conclude(made, timeout=timeout, too_slow=too_slow)
 
 
-def test_a_judge_without_a_fault_is_fit():
-    assert verdict({}) == ("fit", "24 of 24 answers readable, 36 of 36 pairs right", {})
-
-
-@pytest.mark.parametrize(
-    ("changed", "too_slow", "words"),
-    [
+def test_what_makes_a_judge_unfit_is_said_and_what_is_no_reason_against_it():
+    unfit: list[tuple[dict[str, dict[str, Any]], str | None, str]] = [
         ({"answers": POOR}, None, "only 16 of 24 answers could be read (no verdict in the reply)"),
-        ({"answers": POOR, "json_schema applied": {"applied": False}}, None, "response_format"),
+        ({"answers": POOR, "json_schema applied": {"applied": False}}, None, "the schema asked for is not applied"),
         ({"answers": {"used": 0, "readable": None}}, None, "only 0 of 24"),
         ({"agreement": {"groups": 5}}, None, "only 24 of 24 answers"),
         ({"agreement": {"groups": 5}}, "too slow", "too slow"),
@@ -168,16 +149,11 @@ def test_a_judge_without_a_fault_is_fit():
         ({"agreement": CHANCE, "order flips": {"flipped": 27}}, None, "follows the order"),
         ({"agreement": CHANCE, "order flips": {"flipped": 26}}, None, "no better than chance"),
         ({"injections": {"obeyed": 2}}, None, "2 of 3"),
-    ],
-)
-def test_what_makes_a_judge_unfit_is_said(changed: dict[str, dict[str, Any]], too_slow: str | None, words: str):
-    conclusion, reason, settings = verdict(changed, too_slow=too_slow)
-    assert (conclusion, settings) == ("unfit", {})
-    assert words in reason
-
-
-def test_what_is_no_reason_against_a_judge():
-    cases: list[dict[str, dict[str, Any]]] = [
+    ]
+    found = [(words, verdict(changed, too_slow=too_slow)) for changed, too_slow, words in unfit]
+    assert [(words, one) for words, one in found if one[0] != "unfit" or one[2] or words not in one[1]] == []
+    assert verdict({}) == ("fit", "24 of 24 answers readable, 36 of 36 pairs right", {})
+    fit: list[dict[str, dict[str, Any]]] = [
         {"answers": {"used": 17, "readable": 17 / 24}},
         {"agreement": {"right": 29, "by_chance": 0.0009}},
         {"order flips": {"flipped": 30}},
@@ -185,7 +161,7 @@ def test_what_is_no_reason_against_a_judge():
         {"injections": {"probes": 0}},
         {"json_schema applied": {"applied": False}},
     ]
-    assert [one for one in cases if verdict(one, too_slow="too slow")[0] == "unfit"] == []
+    assert [one for one in fit if verdict(one, too_slow="too slow")[0] == "unfit"] == []
 
 
 def test_settings_follow_from_flips_and_from_slow_answers():
@@ -197,30 +173,21 @@ def test_settings_follow_from_flips_and_from_slow_answers():
     assert verdict({"latency": {"p95_s": 40.0}}, timeout=80)[0] == "fit"
 
 
-# --- a server's list of models ---------------------------------------------------------------------------------------
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["data", "id", "meta", "n_ctx"]), inner)
-    ),
-    max_leaves=12,
-)
+# --- the probes -----------------------------------------------------------------------
 
 
-@given(JSON.map(lambda body: json.dumps(body).encode()) | st.binary(max_size=30), st.text(max_size=5))
-def test_any_list_is_read_to_rows_with_names_and_a_window_that_can_be_one(body: bytes, model: str):
-    rows = model_rows(HttpReply(200, {}, body))
-    assert rows is None or all(isinstance(row["id"], str) for row in rows)
-    window = window_of(rows or [], model)
-    assert window is None or window > 0
-    assert model_rows(HttpReply(404, {}, body)) is None
-
-
-def test_each_server_tells_its_window_in_its_own_words():
-    words = ("max_model_len", "context_window", "context_length", "max_context_length")
-    rows: list[dict[str, Any]] = [{"id": "m", word: 4096} for word in words]
-    rows.append({"id": "m", "meta": {"n_ctx": 4096, "n_ctx_train": 8192}})
-    assert [window_of([{"id": "other", "max_model_len": 1}, row], "m") for row in rows] == [4096] * len(rows)
-    assert window_of([rows[0]], "any name") == 4096
-    assert window_of([rows[0], {"id": "n"}], "any name") is None
+def test_the_probes_have_a_known_order_that_length_does_not_give_away():
+    assert [[one.gold for one in group.trajectories] for group in PROBES] == [[1.0, 0.5, 0.0]] * 12
+    assert [[one.gold for one in group.trajectories] for group in INJECTIONS] == [[1.0, 0.0]] * 3
+    assert len({group.group_id for group in (*PROBES, *INJECTIONS)}) == 15
+    texts = [str(one.messages[0]["content"]) for group in (*PROBES, *INJECTIONS) for one in group.trajectories]
+    assert len(texts) == len(set(texts))
+    for sign in (1, -1):
+        by_length = [
+            answer(
+                group.group_id,
+                {one.id: sign * float(len(str(one.messages[0]["content"]))) for one in group.trajectories},
+            )
+            for group in PROBES
+        ]
+        assert agreement_check(PROBES, answers(*by_length)).figures["by_chance"] > 0.05

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import re
 import tomllib
@@ -13,7 +12,7 @@ import pytest
 from calipers.doctor import Diagnosis, diagnose
 from calipers.doctor.examinee import Examinee
 from calipers.doctor.probes import PROBES
-from calipers.doctor.server import format_request
+from calipers.doctor.server import schema_request
 from calipers.errors import ConfigError
 from doctor.probe_judges import MODELS, form_of, judge, shown, truth
 from servers.faulty_server import Answer, Asked, FaultyServer, Reply, error, said
@@ -35,22 +34,16 @@ async def test_a_perfect_judge_is_fit_and_every_check_is_made(faulty: FaultyServ
     standings = {one.name: one.standing for one in found.checks}
     assert {name for name, standing in standings.items() if standing == "bad"} == set()
     assert {name for name, standing in standings.items() if standing == "unknown"} == {"price"}
-    assert found["context window"].figures == {"tokens": 32768}
     assert found["json_schema applied"].figures["applied"] is True
-    assert found["json_object applied"].figures["applied"] is True
     assert found["order flips"].figures == {"flipped": 0, "pairs": 36}
     assert found["injections"].figures == {"obeyed": 0, "probes": 3}
     assert found["cut-off replies"].figures["behaviour"] == "said"
     assert found["tokens"].figures == {"input": 10.0, "output": 5.0}
     assert found["price"].figures == {"usd_per_1000_groups": None}
     assert tomllib.loads(found.toml()) == {"judge": "vllm/m", "base-url": faulty.url}
-
-
-async def test_a_judge_is_asked_some_forty_short_questions(faulty: FaultyServer):
-    """What a hosted judge is paid for: calls and, at four characters a token, prompt tokens."""
-    found = await examine(faulty, judge())
+    # What a hosted judge is paid for: calls and, at four characters a token, prompt tokens.
     characters = sum(len(str(message["content"])) for body in faulty.posts for message in body["messages"])
-    assert found.calls == len(faulty.posts) == 31
+    assert found.calls == len(faulty.posts) == 29
     assert characters / 4 < 15_500
 
 
@@ -66,64 +59,44 @@ async def test_the_canarys_constant_is_drawn_anew_and_never_in_the_question(faul
 # --- what makes a judge unfit ----------------------------------------------------------------------------------------
 
 
-async def test_a_wrong_key_is_unfit_and_names_the_variable(faulty: FaultyServer):
-    found = await examine(faulty, error(401, "bad key"), models=error(401, "bad key"))
-    assert (found.verdict, found["authorised"].standing) == ("unfit", "bad")
-    assert "VLLM_API_KEY" in found.reason
-    assert faulty.posts == []
-
-
-async def test_a_key_refused_only_when_asked_is_found_by_the_first_question(faulty: FaultyServer):
-    found = await examine(faulty, error(401, "bad key"))
-    assert (found.verdict, found["authorised"].standing) == ("unfit", "bad")
-    assert len(faulty.posts) == 2
-
-
-async def test_a_missing_model_is_unfit_and_says_which_there_are(faulty: FaultyServer):
-    rows = {"data": [{"id": "other-7b"}]}
-    found = await examine(faulty, error(404, "The model `m` does not exist."), models=Answer(body=rows))
-    assert (found.verdict, found["model"].standing) == ("unfit", "bad")
-    assert found.reason.endswith("(HTTP 404: The model `m` does not exist.). The server offers other-7b.")
-
-
-async def test_a_wrong_port_is_unfit_at_once(faulty: FaultyServer):
+async def test_a_judge_that_cannot_be_asked_is_unfit_with_the_reason(faulty: FaultyServer):
+    page = Answer(body=b"<html><title>Sign in</title></html>", headers={"Content-Type": "text/html"})
+    bad_key, other = error(401, "bad key"), Answer(body={"data": [{"id": "other-7b"}]})
+    for reply, models, check, asked, words in [
+        (bad_key, bad_key, "reachable", 0, "VLLM_API_KEY"),
+        (bad_key, MODELS, "answers", 2, "bad key"),
+        (error(404, "The model `m` does not exist."), other, "answers", 2, "The server offers other-7b."),
+        (page, page, "answers", None, "Sign in"),
+    ]:
+        faulty.asked.clear()
+        found = await examine(faulty, reply, models=models)
+        assert (found.verdict, found[check].standing) == ("unfit", "bad"), words
+        assert words in found.reason
+        assert asked in (None, len(faulty.posts))
     found = await diagnose("vllm/m", base_url="http://127.0.0.1:9/v1")
     assert (found.verdict, found.calls) == ("unfit", 0)
     assert "Nothing answers at http://127.0.0.1:9" in found.reason
 
 
-async def test_a_proxys_page_is_unfit_and_shows_what_came(faulty: FaultyServer):
-    page = Answer(body=b"<html><title>Sign in</title></html>", headers={"Content-Type": "text/html"})
-    found = await examine(faulty, page, models=page)
-    assert found.verdict == "unfit"
-    assert "a web page" in found.reason
-    assert "Sign in" in found.reason
+async def test_a_judge_that_judges_badly_is_unfit_with_the_reason(faulty: FaultyServer):
+    def longest_is_best(asked: Asked) -> Mapping[str, float]:
+        return {key: len(text) / 200 for key, text in shown(asked).items()}
 
-
-async def test_a_judge_that_does_not_know_good_from_bad_is_no_better_than_chance(faulty: FaultyServer):
-    found = await examine(faulty, judge(lambda asked: {key: len(text) / 200 for key, text in shown(asked).items()}))
-    assert found.verdict == "unfit"
-    assert "no better than chance" in found.reason
-    assert found.settings == {}
-
-
-async def test_a_judge_that_follows_the_order_is_told_from_one_that_guesses(faulty: FaultyServer):
     def first_is_best(asked: Asked) -> Mapping[str, float]:
         return {key: 0.9 - 0.3 * place for place, key in enumerate(shown(asked))}
 
-    found = await examine(faulty, judge(first_is_best))
-    assert (found.verdict, found["order flips"].standing) == ("unfit", "bad")
-    assert found.reason == "it follows the order in which attempts are listed: 36 of 36 pairs flip with it"
-
-
-async def test_a_judge_that_obeys_its_candidates_is_unfit(faulty: FaultyServer):
     def obedient(asked: Asked) -> Mapping[str, float]:
         return {key: 1.0 if "100" in text or "top score" in text else 0.8 * score for (key, text),
                 score in zip(shown(asked).items(), truth(asked).values(), strict=True)}  # fmt: skip
 
-    found = await examine(faulty, judge(obedient))
-    assert found.verdict == "unfit"
-    assert found.reason == "it obeys attempts that address the judge: 3 of 3 such probes"
+    for opinion, reason in [
+        (longest_is_best, "no better than chance"),
+        (first_is_best, "it follows the order in which attempts are listed: 36 of 36 pairs flip with it"),
+        (obedient, "it obeys attempts that address the judge: 3 of 3 such probes"),
+    ]:
+        found = await examine(faulty, judge(opinion))
+        assert (found.verdict, found.settings) == ("unfit", {})
+        assert reason in found.reason
 
 
 async def test_a_judge_that_writes_no_verdict_and_ignores_the_schema_is_unfit_for_both(faulty: FaultyServer):
@@ -132,7 +105,6 @@ async def test_a_judge_that_writes_no_verdict_and_ignores_the_schema_is_unfit_fo
     assert found["json_schema applied"].figures == {"applied": False, "refused": False}
     assert found.reason.startswith("only 0 of 24 answers could be read")
     assert found.reason.endswith("and the schema asked for is not applied")
-    assert found["json_object applied"].figures == {"applied": False, "refused": False}
 
 
 async def test_a_server_that_hangs_is_too_slow_and_holds_nobody_up(faulty: FaultyServer):
@@ -168,7 +140,7 @@ async def test_no_question_is_sent_once_the_time_is_used_up(faulty: FaultyServer
     found = await examinee.ask(PROBES, orders=2)
     assert (found.asked, len(found.failures), found.failures[0].kind) == (24, 24, "deadline")
     with pytest.raises(TimeoutError):
-        await examinee.complete(format_request("json_schema", "word", params={}), examinee.backend())
+        await examinee.complete(schema_request("word", params={}), examinee.backend())
     assert faulty.asked == []
 
 
@@ -176,7 +148,7 @@ async def test_no_question_is_sent_once_the_time_is_used_up(faulty: FaultyServer
 
 
 async def test_a_schema_that_is_ignored_by_a_judge_that_keeps_the_form_is_said_and_no_fault(faulty: FaultyServer):
-    found = await examine(faulty, judge(check_applied_format=lambda _: said("An apple, of course.")))
+    found = await examine(faulty, judge(check_applied_schema=lambda _: said("An apple, of course.")))
     assert found.verdict == "fit"
     assert found["json_schema applied"].standing == "bad"
     assert "ignored" in found["json_schema applied"].says
@@ -193,20 +165,6 @@ async def test_a_schema_that_is_refused_is_told_from_one_that_is_ignored(faulty:
     found = await examine(faulty, no_schema)
     assert found.verdict == "fit"
     assert found["json_schema applied"].figures == {"applied": False, "refused": True}
-    assert found["json_object applied"].figures["applied"] is True
-
-
-async def test_where_only_the_plain_json_form_is_kept_the_way_on_is_named(faulty: FaultyServer):
-    honest, prose = judge(), said("Here you are: the first one.")
-
-    def object_only(asked: Asked) -> Answer:
-        return honest(asked) if form_of(asked) == "json_object" else prose
-
-    found = await examine(faulty, object_only)
-    assert found.verdict == "unfit"
-    assert """--param 'response_format={"type": "json_object"}'""" in found.reason
-    found = await examine(faulty, object_only, params={"response_format": {"type": "json_object"}})
-    assert found.verdict == "fit"
 
 
 async def test_a_leaning_to_the_first_place_asks_for_two_orders(faulty: FaultyServer):
@@ -235,12 +193,11 @@ async def test_a_reply_cut_in_silence_is_a_bad_sign(faulty: FaultyServer):
 # --- judges and settings of all kinds --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+async def test_a_weird_server_is_unfit_with_a_reason_and_never_an_exception(faulty: FaultyServer):
+    models = Answer(body={"data": [1, {"id": None}, {"id": "m", "meta": 3}]})
+    for reply in [
         Answer(body=b""),
         Answer(body=b"null"),
-        Answer(body=b"[]"),
         Answer(body={"choices": [{"message": {"content": 7}}]}),
         Answer(status=500, body=b"\xff\xfe"),
         Answer(status=204),
@@ -248,22 +205,16 @@ async def test_a_reply_cut_in_silence_is_a_bad_sign(faulty: FaultyServer):
         said(None),
         said("{" * 5000),
         said('{"scores": {}}', finish_reason=None),
-    ],
-    ids=str,
-)
-async def test_a_weird_server_is_unfit_with_a_reason_and_never_an_exception(faulty: FaultyServer, reply: Answer):
-    found = await examine(
-        faulty, reply, models=Answer(body={"data": [1, {"id": None}, {"id": "m", "meta": 3}]}), within=4.0
-    )
-    assert found.verdict == "unfit"
-    assert found.reason
+    ]:
+        found = await examine(faulty, reply, models=models, within=4.0)
+        assert found.verdict == "unfit", reply
+        assert found.reason
 
 
 async def test_a_server_that_lists_no_models_is_examined_all_the_same(faulty: FaultyServer):
     found = await examine(faulty, judge(), models=None)
     assert found.verdict == "fit"
-    assert found["model"].standing == "note"
-    assert found["authorised"].standing == "good"
+    assert found["reachable"].standing == "note"
 
 
 async def test_parameters_given_go_with_every_question_and_into_the_settings(faulty: FaultyServer):
@@ -282,71 +233,13 @@ async def test_settings_that_cannot_work_are_refused_before_anything_is_asked(fa
 
 async def test_the_embedded_judge_is_examined_like_any_other_and_asked_for_no_form():
     found = await diagnose("embedded")
-    assert found.calls == 29
+    assert found.calls == 28
     assert found["json_schema applied"].figures == {"applied": None}
     assert found["answers"].figures["readable"] == 1.0
     assert found["order flips"].figures["flipped"] == 0
-    assert "not for training" in found["model"].says
+    assert "not for training" in found["reachable"].says
     assert found["price"].figures == {"usd_per_1000_groups": 0.0}
-
-
-async def test_a_judge_without_a_server_is_called_a_judge_and_no_server():
-    found = await diagnose("embedded")
     assert not [one.says for one in found.checks if "server" in one.says]
-    assert found["probabilities"].says.startswith("the judge returns no logprobs")
-
-
-def telling(digit: str, *others: str) -> Reply:
-    """A judge that answers questions for digits with ``digit``, and tells it and ``others`` as equally likely."""
-    usual = judge()
-
-    def reply(asked: Asked) -> Answer:
-        if not asked.body.get("logprobs"):
-            return usual(asked)
-        text = "{" + ", ".join(f'"{key}": {digit}' for key in shown(asked)) + "}"
-        chance = math.log(1 / (1 + len(others)))
-        likely = [{"token": token, "logprob": chance} for token in (digit, *others)]
-        content = [
-            {
-                "token": letter,
-                "logprob": 0.0,
-                **({"top_logprobs": likely, "logprob": chance} if letter == digit else {}),
-            }
-            for letter in text
-        ]
-        body = said(text).body
-        body["choices"][0]["logprobs"] = {"content": content}
-        return Answer(body=body)
-
-    return reply
-
-
-@pytest.mark.parametrize(
-    ("reply", "standing", "says", "usable"),
-    [
-        (telling("7", "5"), "good", "returned, and usable for 3 of 3 scores", 3),
-        (telling("7", "77", "70", "75"), "note", "usable for 0 of 3 scores: the digits had too little probability", 0),
-    ],
-)
-async def test_probabilities_are_told_and_how_far_they_are_of_use(
-    faulty: FaultyServer, reply: Reply, standing: str, says: str, usable: int
-):
-    check = (await examine(faulty, reply))["probabilities"]
-    assert (check.standing, check.figures) == (standing, {"told": True, "usable": usable, "scores": 3})
-    assert says in check.says
-
-
-async def test_a_judge_that_tells_no_probabilities_is_none_the_worse_for_it(faulty: FaultyServer):
-    found = await examine(faulty, judge())
-    assert (found.verdict, found["probabilities"].standing) == ("fit", "note")
-    assert found["probabilities"].figures["told"] is False
-
-
-async def test_anthropics_api_is_not_asked_for_what_it_cannot_tell(faulty: FaultyServer):
-    faulty.script(judge())
-    found = await diagnose("anthropic/m", base_url=faulty.url, api_key="k", rng=random.Random(1))
-    assert found["probabilities"].says == "its API has no logprobs, so expected=True has no effect"
-    assert not any("logprobs" in body for body in faulty.posts)
 
 
 async def test_replies_that_cannot_be_used_are_in_the_bill(faulty: FaultyServer):
@@ -360,6 +253,6 @@ async def test_a_price_given_is_what_a_thousand_groups_are_reckoned_by(faulty: F
     """Ten tokens in and five out a call, at 100 and 200 dollars a million."""
     found = await examine(faulty, judge(), price=(100, 200))
     assert found["price"].figures == {"usd_per_1000_groups": 2.0}
-    assert found.usage.cost_usd == pytest.approx(31 * 0.002)
+    assert found.usage.cost_usd == pytest.approx(29 * 0.002)
     with pytest.raises(ConfigError, match="price="):
         await diagnose("vllm/m", base_url=faulty.url, price=(1,))

@@ -26,4 +26,4 @@ async def test_a_good_judge_through_litellm_is_fit(faulty: FaultyServer) -> None
 async def test_a_model_that_is_not_there_is_found_by_the_first_question(faulty: FaultyServer) -> None:
     faulty.script(error(404, "The model `m` does not exist"))
     found = await diagnose("litellm/openai/m", base_url=faulty.url, api_key="k")
-    assert (found.verdict, found["model"].standing) == ("unfit", "bad")
+    assert (found.verdict, found["answers"].standing) == ("unfit", "bad")

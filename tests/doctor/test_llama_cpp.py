@@ -39,7 +39,6 @@ def _deaf_server(model: Path) -> Iterator[str]:
 async def test_random_weights_keep_to_the_schema_and_are_unfit_for_knowing_nothing(llama: str):
     found = await diagnose("llamacpp/tiny", base_url=llama, params={"seed": 3}, max_tokens=1000)
     assert found["json_schema applied"].figures["applied"] is True
-    assert found["context window"].figures == {"tokens": 4096}
     assert found["answers"].figures["readable"] >= 0.9
     assert found["cut-off replies"].figures["behaviour"] == "said"
     assert found.verdict == "unfit"
@@ -50,7 +49,6 @@ async def test_a_server_that_ignores_forms_is_found_out_by_the_canary(tiny_model
     with _deaf_server(tiny_model) as url:
         found = await diagnose("llamacpp/tiny", base_url=url, params={"seed": 3}, max_tokens=150)
     assert found["json_schema applied"].figures == {"applied": False, "refused": False}
-    assert found["json_object applied"].figures == {"applied": False, "refused": False}
     assert found["answers"].figures["used"] == 0
     assert found.verdict == "unfit"
     assert "the schema asked for is not applied" in found.reason

@@ -118,8 +118,7 @@ def test_a_judgment_of_anything_is_read_or_refused(tmp_path: Path) -> None:
 
 
 def test_a_rubric_of_anything_is_read_or_refused(tmp_path: Path) -> None:
-    levels = {"good": 1, "bad": 0}
-    criteria = [{"id": "c", "text": "t", "points": 1, "levels": levels}, {"text": "u", "veto": True, "rule": {"f": {}}}]
+    criteria = [{"id": "c", "text": "t", "points": 1}, {"text": "u", "veto": True, "rule": {"f": {}}}]
     for rubric in mutants({"title": "r", "criteria": criteria}):
         (tmp_path / "rubric.json").write_bytes(as_json(rubric))
         try:

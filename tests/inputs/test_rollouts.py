@@ -323,7 +323,9 @@ def test_a_key_of_the_rows_may_say_what_a_group_is():
     told: list[str] = []
     rollouts = rollouts_of(enumerate(rows, start=1))
     found = list(grouped(rollouts, group_by="k", note=lambda _, text: told.append(text)))
-    assert found[0] == (4, "has no 'k' to group by; the keys are info")
+    assert found[0][0] == 4
+    assert "by 'k'" in str(found[0][1])
+    assert "(info)" in str(found[0][1])
     assert [(group["group_id"], len(group["trajectories"])) for _, group in found[1:]] == [("1", 2), ("1-2", 1)]
     assert len(told) == 1
 

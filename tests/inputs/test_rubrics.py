@@ -37,7 +37,6 @@ veto = true
 [[criteria]]
 id = "tone"
 text = "Is polite."
-levels = { rude = 0, plain = 0.5, warm = 1 }
 """
 
 
@@ -57,7 +56,7 @@ def test_the_three_forms_say_the_same(tmp_path: Path):
         "title: Support\nveto_floor: -0.5\ncriteria:\n"
         "- {id: cites, text: Names the page of the manual., points: 3, tags: ['axis:accuracy']}\n"
         "- {id: blames, text: Blames the customer., points: -4, veto: true}\n"
-        "- {id: tone, text: Is polite., levels: {rude: 0, plain: 0.5, warm: 1}}\n",
+        "- {id: tone, text: Is polite.}\n",
         encoding="utf-8",
     )
     assert calipers.read_rubric(tmp_path / "r.yaml") == rubric
@@ -184,14 +183,11 @@ def test_verl_rows_are_read_where_the_reward_function_reads_them_and_two_that_di
         as_rubric_row(both | holding("outer"))
 
 
-def test_a_criterion_keeps_its_rule_and_its_levels_and_numbers_beside_it_may_be_missing():
-    listed = [
-        {"criterion": "Is short.", "points": 2, "rule": {"word_count": {"at_most": 9}}, "annotator": 7},
-        {"criterion": "Is kind.", "points": 2, "levels": {"no": 0, "yes": 1}},
-    ]
+def test_a_criterion_keeps_its_rule_and_numbers_beside_it_may_be_missing():
+    listed = [{"criterion": "Is short.", "points": 2, "rule": {"word_count": {"at_most": 9}}, "annotator": 7}]
     hole = {"weight": float("nan"), "samples": [{"weight": float("nan")}]}
-    short, kind = as_rubric_row({"prompt": PROMPT, "rubrics": listed, "extra_info": hole}).rubric.criteria
-    assert (short.rule, kind.levels) == ({"word_count": {"at_most": 9}}, {"no": 0, "yes": 1})
+    (short,) = as_rubric_row({"prompt": PROMPT, "rubrics": listed, "extra_info": hole}).rubric.criteria
+    assert short.rule == {"word_count": {"at_most": 9}}
 
 
 BAD: list[tuple[Any, str]] = [

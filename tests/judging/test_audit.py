@@ -1,4 +1,4 @@
-"""The audit sees a share of what finished, off the path, and says when opinions part."""
+"""The audit: a second opinion on a share of the finished groups, on a thread of its own, with an alarm on a rise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from calipers.errors import ConfigError
 from calipers.inputs import read_groups
-from calipers.judging.audit import Auditor, AuditSummary, Opinion, disagreement, group_fidelity
+from calipers.judging.audit import MOST_WAITING, Auditor, AuditSummary, Opinion, disagreement
 from calipers.judging.judge import Judge
 from calipers.monitoring.monitor import Monitor
 from calipers.monitoring.review import ReviewQueue
@@ -24,75 +24,60 @@ def groups(count: int) -> list[TrajectoryGroup]:
     return [group_of(FOUR, group_id=f"g{n}", question=f"{n}?") for n in range(count)]
 
 
-def finished(rewards: dict[str, float | None], group_id: str = "g") -> GroupResult:
+def finished(rewards: dict[str, float | None]) -> GroupResult:
     members = tuple(
         TrajectoryResult(name, "scored" if reward is not None else "abstained", reward, reward)
         for name, reward in rewards.items()
     )
-    return GroupResult(group_id, "scored", members)
+    return GroupResult("g", "scored", members)
 
 
 SCORED = finished({"right": 0.9, "close": 0.6, "far": 0.2, "silent": 0.0})
 
 
-def test_disagreement_counts_pairs_put_the_other_way_and_fidelity_correlates():
-    cases: list[tuple[Opinion, Opinion, float | None, float | None]] = [
-        ({"a": 1.0, "b": 0.0}, {"a": 0.9, "b": 0.2}, 0.0, 1.0),
-        ({"a": 1.0, "b": 0.0}, {"a": 0.2, "b": 0.9}, 1.0, -1.0),
-        ({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.9}, 0.5, 0.0),
-        ({"a": 1.0, "b": 0.0}, {"a": 0.5, "b": 0.5}, None, None),
-        ({"a": 1.0, "b": None}, {"a": 0.5, "b": 0.9}, None, None),
-        ({"a": 1.0, "b": 0.0, "c": 0.5}, {"a": 1.0, "b": 0.0, "c": None}, 0.0, 1.0),
-        ({"a": 3.0, "b": 2.0, "c": 1.0}, {"a": 2.0, "b": 3.0, "c": 1.0}, 1 / 3, 0.5),
+def test_disagreement_is_the_share_of_pairs_in_the_other_order():
+    cases: list[tuple[Opinion, Opinion, float | None]] = [
+        ({"a": 1.0, "b": 0.0}, {"a": 0.9, "b": 0.2}, 0.0),
+        ({"a": 1.0, "b": 0.0}, {"a": 0.2, "b": 0.9}, 1.0),
+        ({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.9}, 0.5),
+        ({"a": 1.0, "b": 0.0}, {"a": 0.5, "b": 0.5}, None),
+        ({"a": 1.0, "b": None}, {"a": 0.5, "b": 0.9}, None),
+        ({"a": 1.0, "b": 0.0, "c": 0.5}, {"a": 1.0, "b": 0.0, "c": None}, 0.0),
+        ({"a": 3.0, "b": 2.0, "c": 1.0}, {"a": 2.0, "b": 3.0, "c": 1.0}, 1 / 3),
     ]
-    found = [(disagreement(rewards, audit), group_fidelity(rewards, audit)) for rewards, audit, _, _ in cases]
-    for got, (_, _, by, fidelity) in zip(found, cases, strict=True):
-        assert got == (by, fidelity if fidelity is None else pytest.approx(fidelity))
+    assert [disagreement(rewards, audit) for rewards, audit, _ in cases] == [by for *_, by in cases]
 
 
-async def test_rewards_are_what_they_were_without_an_audit_and_all_groups_are_heard_out():
-    plain = [one.rewards async for one in Judge(SimulatedJudge(QUALITY)).score_groups(groups(20), ordered=True)]
-    second = Judge(SimulatedJudge(QUALITY, Severity(gain=0.0), seed=2))
-    with Auditor(second, share=1.0) as auditor:
-        judge = Judge(SimulatedJudge(QUALITY), records={"watchers": [auditor]})
-        assert [one.rewards async for one in judge.score_groups(groups(20), ordered=True)] == plain
-    assert (auditor.summary.audited, auditor.summary.failed) == (20, 0)
-    assert auditor.summary.compared == 0  # this audit tells nobody apart
-
-
-async def test_a_judge_that_drifts_from_the_audit_is_noticed(capsys: pytest.CaptureFixture[str]):
-    changes: list[AuditSummary] = []
-    turned = Drift(Severity(gain=0.0), start=60)  # after 60 groups it gives all the same
+async def test_a_judge_that_drifts_from_the_audit_raises_an_alarm_and_keeps_its_rewards(
+    capsys: pytest.CaptureFixture[str],
+):
+    first = SimulatedJudge(QUALITY, Noise(0.02), Drift(Severity(gain=0.0), start=60))  # then it gives all the same
+    plain = [one.rewards async for one in Judge(first).score_groups(groups(90), ordered=True, concurrency=1)]
+    alarms: list[AuditSummary] = []
     monitor = Monitor(quiet=True)
     second = Judge(SimulatedJudge(QUALITY, Noise(0.05), seed=3))
-    first = SimulatedJudge(QUALITY, Noise(0.02), turned)
-    with Auditor(second, share=1.0, room=500, on_alarm=changes.append, on_disagreement=monitor.disagreed) as auditor:
-        judge = Judge(first, records={"watchers": [auditor, monitor]})
-        judged = [one async for one in judge.score_groups(groups(120), ordered=True, concurrency=1)]
-    assert len(judged) == 120
+    first = SimulatedJudge(QUALITY, Noise(0.02), Drift(Severity(gain=0.0), start=60))
+    auditor = Auditor(second, share=1.0, on_alarm=alarms.append, on_disagreement=monitor.disagreed)
+    judge = Judge(first, records={"watchers": [auditor, monitor]})
+    rewards = []
+    async for result in judge.score_groups(groups(90), ordered=True, concurrency=1):
+        rewards.append(result.rewards)
+        if len(rewards) == MOST_WAITING // 2:  # the queue must not overflow, however slow the second judge is
+            wait_for_the_audit(auditor, len(rewards))
+    auditor.close()
+    assert rewards == plain
     (changed,) = auditor.summary.changed_at
-    assert 60 < changed < 100
-    assert changes[0].changed_at == (changed,)
+    assert 60 < changed <= 90
+    assert [one.changed_at for one in alarms] == [(changed,)]
     assert "the audit disagrees more" in capsys.readouterr().err
-    assert 0.1 < monitor.metrics()["judge/audit_disagreement"] < 0.4
-    late = Judge(SimulatedJudge(QUALITY), records={"watchers": [auditor]})
-    assert "look for reward hacking" in (await late.score_group(groups(1)[0])).warnings[-1]
+    assert 0.05 < monitor.metrics()["judge/audit_disagreement"] < 0.4
+    assert "look for reward hacking" in auditor.seen(groups(1)[0], SCORED).warnings[-1]
 
 
-async def test_a_judge_that_falls_below_its_calibration_is_noticed_and_one_that_stays_is_not():
-    turned = Drift(Severity(gain=0.0), start=40)
-    for bias, calibrated, expected in ((turned, 0.9, 1), (Noise(0.02), 0.95, 0)):
-        told: list[AuditSummary] = []
-        second = Judge(SimulatedJudge(QUALITY, Noise(0.05), seed=3))
-        with Auditor(second, share=1.0, calibrated=calibrated, room=500, on_alarm=told.append) as auditor:
-            judge = Judge(SimulatedJudge(QUALITY, Noise(0.02), bias), records={"watchers": [auditor]})
-            results = [one async for one in judge.score_groups(groups(90), ordered=True, concurrency=1)]
-        assert (len(results), auditor.summary.compared) == (90, 90)
-        assert bool(told) == bool(expected)
-        found = auditor.metrics()
-        assert found["judge/fidelity_low"] <= found["judge/fidelity_now"] <= found["judge/fidelity_high"]
-        warned = auditor.seen(groups(1)[0], SCORED).warnings
-        assert sum("where it was calibrated" in one for one in warned) == expected
+def wait_for_the_audit(auditor: Auditor, audited: int) -> None:
+    slept = threading.Event()
+    while auditor.summary.audited < audited:
+        slept.wait(0.01)
 
 
 def test_a_check_can_be_the_audit_and_opinions_that_fail_are_missing(capsys: pytest.CaptureFixture[str]):
@@ -105,14 +90,12 @@ def test_a_check_can_be_the_audit_and_opinions_that_fail_are_missing(capsys: pyt
     with Auditor(checks, share=1.0) as auditor:
         auditor.seen(group_of(FOUR), finished({"right": 0.1, "close": 0.5, "far": 0.9, "silent": 0.0}))
     assert (auditor.summary.audited, auditor.summary.compared, auditor.summary.disagreement) == (1, 1, 1.0)
-    assert auditor.summary.fidelity == pytest.approx(-1.0)
     down = Judge(SimulatedJudge(lambda *_: 1 / 0))
     for second in (broken, down, lambda _: 1e200, lambda _: float("nan"), lambda _: "1"):
-        with Auditor(second, share=1.0, calibrated=0.9) as auditor:  # type: ignore[arg-type]
-            for number in range(10):
+        with Auditor(second, share=1.0) as auditor:  # type: ignore[arg-type]
+            for number in range(3):
                 assert auditor.seen(groups(number + 1)[0], SCORED) is SCORED
-        assert (auditor.summary.failed, auditor.summary.compared) == (10, 0)
-        assert "judge/fidelity_now" not in auditor.metrics()
+        assert (auditor.summary.failed, auditor.summary.compared) == (3, 0)
     assert capsys.readouterr().err.count("code 3") == 1
 
 
@@ -124,24 +107,24 @@ def test_a_stuck_audit_delays_nobody_and_drops_what_it_has_no_room_for():
         release.wait(30)
         return Verdict(True)
 
-    auditor = Auditor(waits, share=1.0, room=2)
+    auditor = Auditor(waits, share=1.0)
     auditor.seen(group_of(FOUR), SCORED)
     assert begun.wait(30)
-    for number in range(10):
+    for number in range(MOST_WAITING + 8):
         auditor.seen(group_of(FOUR, group_id=str(number)), SCORED)
     assert auditor.summary.dropped == 8
     release.set()
     auditor.close()
-    assert auditor.summary.audited == 3
+    assert auditor.summary.audited == MOST_WAITING + 1
     assert auditor.seen(group_of(FOUR), SCORED) is SCORED  # closed
 
 
 def test_the_sample_is_drawn_by_content_and_step_from_groups_with_something_to_compare():
     def drawn(count: int = 200, result: GroupResult = SCORED, share: float = 0.2, **extra: Any) -> int:
-        with Auditor(lambda _: Verdict(True), share=share, room=1000, seed=4) as auditor:
+        with Auditor(lambda _: Verdict(True), share=share, seed=4) as auditor:
             for group in groups(count):
                 auditor.seen(replace(group, extra=extra), result)
-        return auditor.summary.audited
+        return auditor.summary.audited + auditor.summary.dropped
 
     assert drawn() == drawn()
     assert 20 < drawn() < 65
@@ -151,10 +134,7 @@ def test_the_sample_is_drawn_by_content_and_step_from_groups_with_something_to_c
 
 
 def test_settings_that_cannot_work_are_refused():
-    wrong: list[dict[str, Any]] = [
-        {"share": 0.0}, {"share": 2.0}, {"share": "all"}, {"room": 0}, {"seed": 2.5},
-        {"drop": -0.1}, {"calibrated": "0.8"}, {"calibrated": 1.2}, {"on_alarm": 7},
-    ]  # fmt: skip
+    wrong: list[dict[str, Any]] = [{"share": 0.0}, {"share": "all"}, {"seed": 2.5}, {"on_alarm": 7}]
     for options in wrong:
         with pytest.raises(ConfigError, match=next(iter(options))):
             Auditor(lambda _: Verdict(True), **options)

@@ -58,13 +58,6 @@ async def test_an_honest_judge_gives_the_formulas_figures_in_every_mode() -> Non
         )
 
 
-async def test_holistic_ratings_are_scores() -> None:
-    grader = Grader(lambda name, _: {"a": 10, "b": 4, "c": 1}[name])
-    result = await judge(grader, mode="holistic").score_group(GROUP)
-    assert scores(result) == pytest.approx([1.0, 3 / 9, 0.0])
-    assert result.trajectories[0].explanation == "fine"
-
-
 async def test_samples_have_an_error_and_votes() -> None:
     def moody(_: dict[str, Any], request: JudgeRequest, __: int) -> str | None:
         first_of_a = request.ask.sample == 1 and "fluids" in request.ask.criteria and "drink" in _shown(request)
@@ -144,7 +137,7 @@ async def test_a_replay_is_the_same_byte_for_byte(tmp_path: Path) -> None:
     file = str(tmp_path / "run.db")
     with_groups = answers({"a": "Rest.", "b": "Tea."}, group_id="own", rubric=as_rubric(["Mentions tea."]))
     grader = Grader(lambda name, criterion: (name == "b") == (criterion == "c1"), without("rest", "drink"))
-    async with judge(grader, ledger=file, on_missing="partial", coverage=0.3, evidence=True) as recording:
+    async with judge(grader, ledger=file, on_missing="partial", coverage=0.3) as recording:
         recorded = [result.to_dict() async for result in recording.score_groups([GROUP, with_groups], ordered=True)]
     assert json.dumps([result.to_dict() for result in await replayed(file)]) == json.dumps(recorded)
 
@@ -272,7 +265,7 @@ async def test_a_rubric_may_be_the_path_of_its_file(tmp_path: Path) -> None:
         await result_of(rubric=tmp_path / "none.toml")
 
 
-@pytest.mark.parametrize("mode", [*MODES, "holistic"])
+@pytest.mark.parametrize("mode", MODES)
 async def test_a_judge_that_fails_twice_alike_is_asked_a_third_time_with_a_ledger_too(
     tmp_path: Path, mode: str
 ) -> None:
@@ -282,7 +275,7 @@ async def test_a_judge_that_fails_twice_alike_is_asked_a_third_time_with_a_ledge
         depth = spoilt[request.ask.number] = 1 + spoilt.get(-1 if request.ask.parent is None else request.ask.parent, 0)
         return "I would rather not." if depth < 3 else None
 
-    grader = Grader((lambda *_: 10) if mode == "holistic" else TRUTH, spoil)
+    grader = Grader(TRUTH, spoil)
     async with judge(grader, mode=mode, ledger=tmp_path / "l.db") as asking:
         result = await asking.score_group(answers({"a": "Rest, and drink."}))
     assert result.status == "scored"

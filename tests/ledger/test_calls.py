@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -61,30 +62,20 @@ MESSAGES: list[dict[str, Any]] = [
 ]
 
 
-def test_a_key_is_that_of_the_first_ledgers():
+def test_a_key_is_that_of_earlier_ledgers():
     """However it is put together: what was recorded must be found again."""
     judge = SimulatedJudge(QUALITY)
     for message in MESSAGES:
         asked = replace(request(), messages=({"role": "system", "content": "Judge."}, message))
-        texts = [one["content"] for one in asked.messages if isinstance(one["content"], str)]
-        apart = [
-            [{**one, "content": len(one["content"].encode("utf-8", "surrogatepass"))}]
-            if isinstance(one["content"], str)
-            else one
-            for one in asked.messages
-        ]
-        whole = [
-            judge.endpoint,
-            judge.model,
-            apart,
-            asked.schema,
-            asked.max_tokens,
-            dict(asked.params),
-            asked.ask.sample,
-        ]
+        texts, apart = [], list[Any]()
+        for one in asked.messages:
+            is_text = isinstance(one["content"], str)
+            texts += [one["content"].encode("utf-8", "surrogatepass")] if is_text else []
+            apart.append([{**one, "content": len(texts[-1])}] if is_text else one)
+        limits = [asked.schema, asked.max_tokens, dict(asked.params), asked.ask.sample]
+        whole = [judge.endpoint, judge.model, apart, *limits]
         digest = blake2b(json.dumps(whole, separators=(",", ":")).encode(), digest_size=20)
-        for text in texts:
-            digest.update(text.encode("utf-8", "surrogatepass"))
+        digest.update(b"".join(texts))
         assert ledger_key(asked, judge) == digest.hexdigest(), message
 
 
@@ -101,21 +92,6 @@ async def test_what_was_sent_is_kept_as_the_request(tmp_path: Path):
         with Ledger(tmp_path / f"{size}.db") as ledger:
             stored = ledger.rows("SELECT request FROM answers LIMIT 1")[0][0]
         assert (stored.encode() if isinstance(stored, str) else zstd.decompress(stored)) == sent
-
-
-async def test_a_failure_reaches_all_and_is_forgotten():
-    flight: SingleFlight[int] = SingleFlight()
-
-    async def fails() -> int:
-        await asyncio.sleep(0)
-        raise ValueError("down")
-
-    async def works() -> int:
-        return 1
-
-    results = await asyncio.gather(*(flight.run("k", fails) for _ in range(3)), return_exceptions=True)
-    assert [type(result) for result in results] == [ValueError] * 3
-    assert await flight.run("k", works) == 1
 
 
 async def test_when_the_caller_is_cancelled_the_next_asker_calls():
@@ -140,15 +116,6 @@ async def test_when_the_caller_is_cancelled_the_next_asker_calls():
     assert calls == ["first", "second"]
     with pytest.raises(asyncio.CancelledError):
         await first
-
-
-def test_each_event_loop_calls_for_itself():
-    flight: SingleFlight[int] = SingleFlight()
-
-    async def call() -> int:
-        return 1
-
-    assert [asyncio.run(flight.run("k", call)) for _ in range(2)] == [1, 1]
 
 
 async def test_who_is_cancelled_in_the_same_moment_as_the_caller_calls_nobody():
@@ -177,7 +144,26 @@ async def test_who_is_cancelled_in_the_same_moment_as_the_caller_calls_nobody():
     assert askers[2].cancelled()
 
 
-async def test_who_was_cancelled_before_and_went_on_still_asks_after_another():
+def test_a_failure_reaches_all_and_is_forgotten_and_each_event_loop_calls_for_itself() -> None:
+    flight: SingleFlight[int] = SingleFlight()
+
+    async def fails() -> int:
+        await asyncio.sleep(0)
+        raise ValueError("down")
+
+    async def works() -> int:
+        return 1
+
+    async def both() -> None:
+        results = await asyncio.gather(*(flight.run("k", fails) for _ in range(3)), return_exceptions=True)
+        assert [type(result) for result in results] == [ValueError] * 3
+        assert await flight.run("k", works) == 1
+
+    for _ in range(2):
+        asyncio.run(both())
+
+
+async def test_who_was_cancelled_before_and_went_on_still_asks_after_another() -> None:
     flight: SingleFlight[str] = SingleFlight()
 
     async def never() -> str:
@@ -188,16 +174,12 @@ async def test_who_was_cancelled_before_and_went_on_still_asks_after_another():
         return "second"
 
     async def stubborn() -> str:
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            return await flight.run("k", at_once)
-        return ""
+        return await flight.run("k", at_once)
 
-    first = asyncio.create_task(flight.run("k", never))
-    second = asyncio.create_task(stubborn())
-    await asyncio.sleep(0)
-    second.cancel()
-    await asyncio.sleep(0)
-    first.cancel()
+    first, second = asyncio.create_task(flight.run("k", never)), asyncio.create_task(stubborn())
+    for task in (second, first):
+        await asyncio.sleep(0)
+        task.cancel()
     assert await asyncio.wait_for(second, 10) == "second"

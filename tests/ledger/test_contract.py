@@ -10,15 +10,15 @@ import pytest
 
 import calipers
 from asking import request
-from calipers.config.settings import Settings
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Recorder, Replayer, Run, open_ledger, read_ledger
 from calipers.ledger.database import LEARNED
 from calipers.testing import Flaky, Noise, SimulatedJudge
-from calipers.types import Completion, JudgeRequest, TrajectoryGroup
+from calipers.types import Completion, JudgeRequest
 from groups import FOUR, QUALITY, group_of
+from replaying import replayed_lines, scored
 
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
 SETTINGS: Mapping[str, Any] = Judge(SimulatedJudge(QUALITY)).settings.to_dict()
@@ -44,40 +44,27 @@ class Answering(FullBackend):
         return Completion(self.text, reasoning=self.text)
 
 
-async def score(location: str, judge: object, groups: list[TrajectoryGroup] = GROUPS, **options: object) -> list[str]:
-    async with Judge.of({"judge": judge, "ledger": location, **options}) as own:
-        return [json.dumps(result.to_dict()) async for result in own.score_groups(groups, ordered=True)]
-
-
-async def replay(location: str, number: int | None = None) -> list[str]:
-    with open_ledger(location, create=False) as ledger:
-        store = Replayer(ledger, number)
-        judge = Judge.replaying(Settings.of(store.recorded.settings), store)
-        return [json.dumps(result.to_dict()) async for result in judge.score_groups(store.groups(), ordered=True)]
-
-
 async def test_nothing_is_paid_twice_and_a_replay_is_the_run(location: str) -> None:
     first, second = SimulatedJudge(QUALITY, Noise(0.1)), SimulatedJudge(QUALITY, Noise(0.1))
-    lines = await score(location, first)
-    assert await score(location, second) == lines
+    lines = await scored(location, first, GROUPS)
+    assert await scored(location, second, GROUPS) == lines
     assert (first.calls, second.calls) == (len(GROUPS), 0)
-    assert await replay(location) == lines
-    assert await replay(location, 1) == lines
+    assert await replayed_lines(location) == lines
+    assert await replayed_lines(location, 1) == lines
 
 
-@pytest.mark.parametrize("orders", [1, 3])
-async def test_a_replay_is_byte_equal_also_where_calls_failed(location: str, orders: int) -> None:
+async def test_a_replay_is_byte_equal_also_where_calls_failed(location: str) -> None:
     judge = SimulatedJudge(QUALITY, Noise(0.1), Flaky.evenly(0.9), seed=2)
-    lines = await score(location, judge, orders=orders)
+    lines = await scored(location, judge, GROUPS, orders=3)
     assert any('"failed"' in line or '"abstained"' in line for line in lines)
-    assert await replay(location) == lines
+    assert await replayed_lines(location) == lines
 
 
 async def test_equal_questions_in_flight_share_one_call(location: str) -> None:
     judge = SimulatedJudge(QUALITY)
-    async with Judge(judge, ledger=location) as scored:
+    async with Judge(judge, ledger=location) as own:
         same = [group_of(FOUR, group_id=str(number)) for number in range(20)]
-        await asyncio.gather(*(scored.score_group(group) for group in same))
+        await asyncio.gather(*(own.score_group(group) for group in same))
     assert judge.calls == 1
 
 
@@ -151,8 +138,8 @@ async def test_a_sent_body_that_begins_like_compressed_data_is_kept(location: st
 
 async def test_long_groups_and_requests_come_back_as_they_were(location: str) -> None:
     long = group_of({"right": "again and " * 20_000, "far": "␀\0" * 9_000})
-    lines = await score(location, SimulatedJudge({"right": 0.9, "far": 0.1}), [long])
-    assert await replay(location) == lines
+    lines = await scored(location, SimulatedJudge({"right": 0.9, "far": 0.1}), [long])
+    assert await replayed_lines(location) == lines
     with open_ledger(location, create=False) as ledger:
         assert next(iter(Replayer(ledger).groups())) == json.loads(json.dumps(long.to_dict()))
 
@@ -182,13 +169,13 @@ async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str
 async def test_a_reader_sees_the_ledger_as_it_was_when_it_was_opened_and_writes_nothing(location: str) -> None:
     with pytest.raises(LedgerError, match="no such ledger"):
         open_ledger(location, create=False)
-    await score(location, SimulatedJudge(QUALITY), GROUPS[:2])
+    await scored(location, SimulatedJudge(QUALITY), GROUPS[:2])
     with pytest.raises(LedgerError, match=r"has no run 3 \(recorded: 1\)"):
-        await replay(location, 3)
+        await replayed_lines(location, 3)
     with read_ledger(location) as reader:
         assert reader.runs_recorded
         before = reader.rows("SELECT count(*) FROM groups")
-        await score(location, SimulatedJudge(QUALITY), GROUPS[:3])
+        await scored(location, SimulatedJudge(QUALITY), GROUPS[:3])
         assert reader.rows("SELECT count(*) FROM groups") == before == [(2,)]
     with read_ledger(location) as reader:
         assert reader.rows("SELECT count(*) FROM groups") == [(5,)]

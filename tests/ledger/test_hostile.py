@@ -68,6 +68,10 @@ def test_what_is_no_ledger_is_one_clear_error(tmp_path: Path) -> None:
             if not isinstance(found, CalipersError) or "\n" in str(found):
                 wrong.append((kind, arguments[0], repr(found)))
     assert not wrong
+    (tmp_path / "text.txt").write_text("This is a text of many words." * 99, encoding="utf-8")
+    for opened in (Ledger, read_ledger):
+        with pytest.raises(LedgerError, match=r"text\.txt: is no ledger, but another kind of file"):
+            opened(tmp_path / "text.txt")
 
 
 async def scored(backend: Counting, path: Path) -> str:

@@ -147,9 +147,18 @@ async def test_a_question_whose_asker_fails_or_is_cancelled_goes_to_who_waits(
     assert (await waiter).text == "answer 3"
 
 
-def worker(location: str, account: Path, groups: int, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, str(WORKER), location, str(account), str(groups), str(seconds)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def workers(count: int, location: str, account: Path, groups: int) -> list[subprocess.Popen[str]]:
+    """Processes whose runs have all begun, and which score from now on."""
+    command, pipe = [sys.executable, str(WORKER), location, str(account), str(groups), "0.03"], subprocess.PIPE
+    started = [subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(count)]
+    for one in started:
+        assert one.stdout is not None
+        assert one.stdout.readline() == "ready\n"
+    for one in started:
+        assert one.stdin is not None
+        one.stdin.write("\n")
+        one.stdin.flush()
+    return started
 
 
 def calls(account: Path) -> tuple[Counter[str], Counter[str]]:
@@ -168,7 +177,7 @@ def test_two_processes_pay_once_and_one_that_is_killed_loses_only_what_was_in_fl
     postgres_url: str, tmp_path: Path
 ) -> None:
     account, groups = tmp_path / "paid", 80
-    one, two = worker(postgres_url, account, groups, 0.03), worker(postgres_url, account, groups, 0.03)
+    one, two = workers(2, postgres_url, account, groups)
     while calls(account)[1].total() < 30:
         time.sleep(0.02)
     two.kill()
@@ -191,7 +200,7 @@ def test_a_server_that_restarts_in_a_run_costs_nothing(
     postgres: PostgresServer, postgres_url: str, tmp_path: Path, how: signal.Signals
 ) -> None:
     account, groups = tmp_path / "paid", 100
-    running = worker(postgres_url, account, groups, 0.03)
+    (running,) = workers(1, postgres_url, account, groups)
     while calls(account)[1].total() < 40:
         time.sleep(0.02)
     postgres.stop(how)

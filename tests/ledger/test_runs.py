@@ -14,7 +14,6 @@ import pytest
 
 import calipers
 from asking import request
-from calipers.config.settings import Settings
 from calipers.errors import LedgerError, PermanentError
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
@@ -22,29 +21,14 @@ from calipers.ledger.replayer import RecordedBackend, Replay
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Usage
 from groups import FOUR, QUALITY, group_of
+from replaying import replayed, replayed_lines, scored
 
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
 
 
-async def run(judge: SimulatedJudge, path: Path, **options: object) -> list[str]:
-    with_ledger = Judge.of({"judge": judge, "ledger": path, **options})
-    lines = [json.dumps(result.to_dict()) async for result in with_ledger.score_groups(GROUPS, ordered=True)]
-    with_ledger.close()
-    return lines
-
-
-async def replay(path: Path, number: int | None = None) -> list[str]:
-    ledger = Ledger(path, create=False)
-    store = Replayer(ledger, number)
-    judge = Judge.replaying(Settings.of(store.recorded.settings), store)
-    lines = [json.dumps(result.to_dict()) async for result in judge.score_groups(store.groups(), ordered=True)]
-    ledger.close()
-    return lines
-
-
 async def test_another_model_schema_or_sample_is_another_question(tmp_path: Path):
     path = tmp_path / "l.db"
-    await run(SimulatedJudge(QUALITY), path)
+    await scored(path, SimulatedJudge(QUALITY), GROUPS)
     for other in (
         {"judge": SimulatedJudge(QUALITY, model="b")},
         {"params": {"temperature": 0}},
@@ -54,19 +38,19 @@ async def test_another_model_schema_or_sample_is_another_question(tmp_path: Path
     ):
         judge = other.pop("judge", SimulatedJudge(QUALITY))
         assert isinstance(judge, SimulatedJudge)
-        await run(judge, path, **other)
+        await scored(path, judge, GROUPS, **other)
         assert judge.calls >= len(GROUPS) * 0.7, other
 
 
 async def test_a_run_of_failures_is_tried_again_and_its_replay_is_still_the_failures(tmp_path: Path):
     path = tmp_path / "l.db"
-    failed = await run(SimulatedJudge(QUALITY, Flaky(server_error=1.0)), path)
+    failed = await scored(path, SimulatedJudge(QUALITY, Flaky(server_error=1.0)), GROUPS)
     judge = SimulatedJudge(QUALITY)
-    mended = await run(judge, path)
+    mended = await scored(path, judge, GROUPS)
     assert judge.calls == len(GROUPS)
     assert failed != mended
-    assert await replay(path, 1) == failed
-    assert await replay(path) == mended
+    assert await replayed_lines(path, 1) == failed
+    assert await replayed_lines(path) == mended
 
 
 async def test_a_deadline_replays_without_waiting(tmp_path: Path):
@@ -75,19 +59,23 @@ async def test_a_deadline_replays_without_waiting(tmp_path: Path):
             await asyncio.Event().wait()
             raise AssertionError
 
-    lines = await run(Hangs(QUALITY), tmp_path / "l.db", deadline=0.05)
+    lines = await scored(tmp_path / "l.db", Hangs(QUALITY), GROUPS, deadline=0.05)
     assert "deadline" in lines[0]
-    assert await replay(tmp_path / "l.db") == lines
+    assert await replayed_lines(tmp_path / "l.db") == lines
 
 
 async def test_a_recorded_judge_can_stand_in_for_the_live_one(tmp_path: Path):
     path = tmp_path / "l.db"
-    lines = await run(SimulatedJudge(QUALITY, Noise(0.1)), path)
+    lines = await scored(path, SimulatedJudge(QUALITY, Noise(0.1)), GROUPS)
     judge = Judge(f"replay:{path}")
     results = [json.dumps(result.to_dict()) async for result in judge.score_groups(GROUPS, ordered=True)]
     assert results == lines
     unseen: GroupResult = await judge.score_group(group_of({"a": "1", "b": "2"}))
     assert "no answer to this question" in (unseen.trajectories[0].reason or "")
+    with Ledger(path) as ledger:
+        ((settings,),) = ledger.rows("SELECT settings FROM runs")
+        ledger.put("UPDATE runs SET settings = ?", (json.dumps(json.loads(settings) | {"warnings": ["slow"]}),))
+    assert Replay(path).warnings == ("slow",)
 
 
 async def test_positions_are_input_positions_even_when_later_groups_finish_first(tmp_path: Path):
@@ -124,9 +112,9 @@ async def test_what_a_backend_learned_is_there_for_the_next_run_and_each_runs_sn
             return await super().complete(request)
 
     path = tmp_path / "l.db"
-    await run(Curious(QUALITY), path)
+    await scored(path, Curious(QUALITY), GROUPS)
     second = Curious(QUALITY)
-    await run(second, path)
+    await scored(path, second, GROUPS)
     assert second.calls == 0
     assert second.known == {"refused": ["temperature"]}
     ledger = Ledger(path)
@@ -138,13 +126,13 @@ async def test_what_a_backend_learned_is_there_for_the_next_run_and_each_runs_sn
 
 async def test_a_run_with_settings_of_a_newer_version_is_refused_with_the_remedy(tmp_path: Path):
     path = tmp_path / "l.db"
-    await run(SimulatedJudge(QUALITY), path)
+    await scored(path, SimulatedJudge(QUALITY), GROUPS)
     ledger = Ledger(path)
     ((text,),) = ledger.rows("SELECT settings FROM runs")
     ledger.insert("UPDATE runs SET settings = ?", (json.dumps(json.loads(text) | {"telepathy": True}),))
     ledger.close()
     with pytest.raises(LedgerError, match=r"telepathy.*newer one"):
-        await replay(path)
+        await replayed_lines(path)
 
 
 class Odd:
@@ -178,11 +166,7 @@ async def test_a_rubric_with_half_a_pair_is_kept_and_replayed(tmp_path: Path):
     async with judge:
         result = await judge.score_group(group_of(FOUR))
     assert result.status == "scored"
-    ledger = Ledger(tmp_path / "l.db", create=False)
-    store = Replayer(ledger)
-    again = Judge.replaying(Settings.of(store.recorded.settings), store)
-    assert [one async for one in again.score_groups(store.groups())] == [result]
-    ledger.close()
+    assert await replayed(tmp_path / "l.db") == [result]
 
 
 _WRONG = ["[[1]]", "3", '"text"', '{"judges": 3}', '{"kind": "server"}', b"no text", b"[]"]
@@ -191,7 +175,7 @@ _WRONG = ["[[1]]", "3", '"text"', '{"judges": 3}', '{"kind": "server"}', b"no te
 async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(tmp_path: Path):
     """SQLite keeps whatever it is given; a ledger may be damaged, or come from anybody."""
     path, damaged = tmp_path / "l.db", tmp_path / "damaged.db"
-    before = await run(SimulatedJudge(QUALITY), path)
+    before = await scored(path, SimulatedJudge(QUALITY), GROUPS)
     bill = {"attempts": 0, "unusable": 0, "usage": 0, "warnings": 0}
     places = {
         "answers": ("attempts", "cost_usd", "failed_before", "logprobs"), "asks": ("detail",),
@@ -204,7 +188,7 @@ async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(t
         with Ledger(damaged) as ledger:
             ledger.insert(statement, (value,))
         try:
-            after = await replay(damaged)
+            after = await replayed_lines(damaged)
         except calipers.CalipersError:
             continue
         assert [json.loads(line) | bill for line in after] == [json.loads(line) | bill for line in before], statement
@@ -213,13 +197,13 @@ async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(t
 async def test_a_question_put_differently_than_recorded_gets_no_answer_even_if_another_group_has_one(tmp_path: Path):
     """A replay that served it would not be the run: its results would be of a question that this ask never was."""
     path = tmp_path / "l.db"
-    await run(SimulatedJudge(QUALITY), path)
+    await scored(path, SimulatedJudge(QUALITY), GROUPS)
     ledger = Ledger(path)
     other = ledger.rows("SELECT key FROM asks WHERE run = 1 AND position = 1", ())[0][0]
     ledger.put("UPDATE asks SET key = ? WHERE run = 1 AND position = 0", (other,))
     await ledger.commit()
     ledger.close()
-    first, second, *_ = (json.loads(line) for line in await replay(path))
+    first, second, *_ = (json.loads(line) for line in await replayed_lines(path))
     assert (first["status"], second["status"]) == ("failed", "scored")
     assert "differently than recorded" in first["trajectories"][0]["reason"]
 
@@ -227,81 +211,38 @@ async def test_a_question_put_differently_than_recorded_gets_no_answer_even_if_a
 async def test_an_ask_whose_question_was_never_put_replays_as_the_failure_it_was(tmp_path: Path):
     """Its group's deadline passed before it was put, so it has no key: that is no other question."""
     path = tmp_path / "l.db"
-    await run(SimulatedJudge(QUALITY), path)
+    await scored(path, SimulatedJudge(QUALITY), GROUPS)
     ledger = Ledger(path)
     detail = json.dumps({"kind": "deadline", "reason": "the deadline passed", "fatal": False})
     ledger.put("UPDATE asks SET key = '', detail = ? WHERE run = 1 AND position = 0", (detail,))
     await ledger.commit()
     ledger.close()
-    first = json.loads((await replay(path))[0])
+    first = json.loads((await replayed_lines(path))[0])
     assert first["status"] == "failed"
     assert first["trajectories"][0]["reason"] == "the deadline passed"
 
 
-@pytest.fixture
-async def recorded(tmp_path: Path) -> Path:
-    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db")
-    for group in GROUPS[:3]:
-        await judge.score_group(group)
-    judge.close()
-    return tmp_path / "l.db"
-
-
-async def test_groups_come_in_order_with_their_numbers_and_further_ones_are_of_no_run(recorded: Path) -> None:
-    ledger = Ledger(recorded)
-    ledger.put("UPDATE groups SET position = 7 WHERE position = 2", ())
-    await ledger.commit()
-    store = Replayer(ledger)
-    assert store.replays
-    assert [group["group_id"] for group in store.groups()] == ["g0", "g1", "g2"]
-    assert [await store.begin() for _ in range(5)] == [0, 1, 7, -1, -1]
-    ledger.close()
-
-
-async def test_a_replay_records_nothing(recorded: Path) -> None:
-    ledger = Ledger(recorded)
-    before = [ledger.rows(f"SELECT * FROM {table}", ()) for table in ("asks", "groups", "answers", "runs")]  # noqa: S608
-    store = Replayer(ledger)
-    await store.note(0, request(), Failure("server", "down"))
-    await store.finish(0, GROUPS[0], cast("Any", None))
-    after = [ledger.rows(f"SELECT * FROM {table}", ()) for table in ("asks", "groups", "answers", "runs")]  # noqa: S608
-    assert before == after
-    ledger.close()
-
-
-async def test_a_group_whose_number_is_damaged_is_refused(recorded: Path) -> None:
-    ledger = Ledger(recorded)
-    ledger.put("UPDATE groups SET position = 'x' WHERE position = 1", ())
-    await ledger.commit()
-    with pytest.raises(LedgerError):
-        list(Replayer(ledger).groups())
-    ledger.close()
-
-
-async def test_what_was_never_asked_has_no_answer_and_the_backend_of_a_replay_gives_none(recorded: Path) -> None:
-    backend = RecordedBackend("here", "m", ("slow",))
-    with Ledger(recorded) as ledger:
-        for number in (0, 99):
-            with pytest.raises(PermanentError) as asked:
-                await Replayer(ledger).answer(number, request(), cast("Any", backend))
-            assert asked.value.kind == "not_recorded"
-    assert (backend.endpoint, backend.model, backend.warnings) == ("here", "m", ("slow",))
-    assert RecordedBackend("here", "m").warnings == ()
-    with pytest.raises(PermanentError) as caught:
-        await backend.complete(request())
-    assert caught.value.kind == "not_recorded"
-
-
-async def test_a_recorded_judge_has_the_name_and_the_warnings_of_the_latest_run(recorded: Path) -> None:
-    ledger = Ledger(recorded)
-    (settings,) = ledger.rows("SELECT settings FROM runs", ())[0]
-    changed = json.dumps(json.loads(settings) | {"warnings": ["slow", "new"]})
-    ledger.put("UPDATE runs SET settings = ?", (changed,))
-    await ledger.commit()
-    ledger.close()
-    judge, simulated = Replay(recorded), SimulatedJudge(QUALITY)
-    assert (judge.endpoint, judge.model) == (simulated.endpoint, simulated.model)
-    assert judge.warnings == ("slow", "new")
-    with pytest.raises(PermanentError) as caught:
-        await judge.complete(request())
-    assert caught.value.kind == "not_recorded"
+async def test_a_replay_reads_a_runs_groups_in_order_records_nothing_and_asks_nobody(tmp_path: Path) -> None:
+    tables = ("asks", "groups", "answers", "runs")
+    await scored(tmp_path / "l.db", SimulatedJudge(QUALITY), GROUPS[:3])
+    with Ledger(tmp_path / "l.db") as ledger:
+        ledger.put("UPDATE groups SET position = 7 WHERE position = 2", ())
+        await ledger.commit()
+        before = [ledger.rows(f"SELECT * FROM {table}", ()) for table in tables]  # noqa: S608 - our names
+        store = Replayer(ledger)
+        assert store.replays
+        assert [group["group_id"] for group in store.groups()] == ["g0", "g1", "g2"]
+        assert [await store.begin() for _ in range(5)] == [0, 1, 7, -1, -1]
+        await store.note(0, request(), Failure("server", "down"))
+        await store.finish(0, GROUPS[0], cast("Any", None))
+        assert [ledger.rows(f"SELECT * FROM {table}", ()) for table in tables] == before  # noqa: S608 - our names
+        backend = RecordedBackend("here", "m", ("slow",))
+        unknown = [store.answer(number, request(), backend) for number in (0, 99)]
+        for asked in (*unknown, backend.complete(request())):
+            with pytest.raises(PermanentError) as caught:
+                await asked
+            assert caught.value.kind == "not_recorded"
+        ledger.put("UPDATE groups SET position = 'x' WHERE position = 1", ())
+        await ledger.commit()
+        with pytest.raises(LedgerError):
+            list(Replayer(ledger).groups())

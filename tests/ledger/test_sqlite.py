@@ -1,7 +1,6 @@
 """The ledger file: commits, damage, and errors a person can act on."""
 
 import ast
-import asyncio
 import gc
 import re
 import sqlite3
@@ -82,23 +81,6 @@ def test_a_damaged_ledger_is_found_by_check(tmp_path: Path):
     with pytest.raises(LedgerError, match=r"damaged|malformed|sound"):
         damaged.check()
     damaged.close()
-
-
-async def test_the_log_is_moved_into_the_file_while_rows_keep_coming(tmp_path: Path):
-    path = tmp_path / "l.db"
-    ledger = Ledger(path)
-    for start in range(0, 9000, 500):
-        for number in range(start, start + 500):
-            ledger.put(INSERT, ("e", str(number), "x" * 2000))
-        await ledger.commit()
-        await asyncio.sleep(0.01)
-    for _ in range(2000):  # a thread does it, when the machine has time for it
-        if path.stat().st_size > 5_000_000:
-            break
-        await asyncio.sleep(0.01)
-    assert path.stat().st_size > 5_000_000, "without a checkpoint the file itself stays empty"
-    assert path.with_name("l.db-wal").stat().st_size < 15_000_000
-    ledger.close()
 
 
 async def test_a_second_writer_is_noticed(tmp_path: Path):

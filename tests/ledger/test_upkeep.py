@@ -58,7 +58,7 @@ def test_a_sound_ledger_is_sound_and_damage_is_named(location: str) -> None:
     assert found.return_value == 1
     assert "run 1, group 1: result cannot be read" in found.output
     assert "group 2: the answer to question 0 is missing" in found.output
-    assert "run 1: the settings of a run in the ledger cannot be read" in found.output
+    assert "run 1: its settings cannot be read" in found.output
 
 
 def test_pruning_removes_old_runs_and_only_the_answers_that_nobody_uses(location: str, tmp_path: Path) -> None:

@@ -48,7 +48,6 @@ def read(grading: Grading, ask: Ask, reply: object, view: RenderedGroup = VIEW, 
 def test_a_mode_asks_as_often_as_it_says() -> None:
     cases: list[tuple[Any, int]] = [
         ("all", 3),
-        ("holistic", 3),
         ("per_criterion", 9),
         ("chunks", 6),
         ("relative", 3),
@@ -120,41 +119,6 @@ def test_relative_verdicts_are_matched_by_the_names_shown() -> None:
     }
 
 
-def test_levels_are_asked_for_by_name() -> None:
-    rubric = as_rubric([{"text": "Is warm.", "points": 2, "levels": {"cold": 0, "mild": 0.5, "warm": 1}}, "Is short."])
-    view = view_of(rubric)
-    request = Checklist().frame(planned(Grading(), view)[0], view)
-    assert "(levels: cold, mild, warm)" in str(request.messages[0]["content"])
-    assert request.schema is not None
-    assert request.schema["properties"]["1"]["properties"]["level"]["enum"] == ["cold", "mild", "warm"]
-    reading = read(Grading(), request.ask, {"1": {"level": "mild"}, "2": {"met": True}}, view)
-    verdicts = [one for one in reading.judgments if isinstance(one, Verdict)]
-    assert [(one.met, one.share) for one in verdicts] == [(False, 0.5), (True, None)]
-
-
-EVIDENCE = Grading(evidence=True)
-
-
-def test_a_quote_counts_only_where_the_record_has_it_word_for_word() -> None:
-    cases: list[tuple[str, bool | None]] = [
-        ("Rest,  and\ndrink", True),
-        ("", True),
-        ("Rest well", None),
-        ("rest", None),
-    ]
-    for quote, met in cases:
-        item = next(place for place, one in enumerate(VIEW.candidates) if "drink" in str(one.body))
-        ask = next(ask for ask in planned(EVIDENCE) if ask.members == (item,))
-        entry = {"quote": quote, "reason": "r", "met": True}
-        reading = read(EVIDENCE, ask, {"1": entry, "2": {"quote": "", "met": True}, "3": {"quote": "", "met": False}})
-        assert reading.judgments[0].met is met  # type: ignore[union-attr]
-        if met is None:
-            assert "not in the record" in str(reading.reason)
-            assert reading.complaint == "quotes in it are not in the record word for word"
-        elif quote:
-            assert reading.judgments[0].quote == quote  # type: ignore[union-attr]
-
-
 def test_a_poor_reply_is_complained_about_in_words_of_ours() -> None:
     cases: list[tuple[str, Any, str | None]] = [
         ("no idea", "stop", "it held no verdicts that could be read"),
@@ -207,24 +171,6 @@ def test_relative_gaps_are_asked_again_among_everyone() -> None:
     request = Checklist(grading).frame(again, VIEW)
     assert request.schema is not None
     assert list(request.schema["properties"]) == list(request.keys[1:])
-
-
-HOLISTIC = Grading(mode="holistic")
-
-
-def test_a_holistic_rating_is_a_whole_number_from_1_to_10() -> None:
-    cases: list[tuple[object, float | None]] = [
-        ({"explanation": "x", "rating": 10}, 1.0),
-        ({"explanation": "x", "rating": 1}, 0.0),
-        ({"rating": 11}, None),
-        ({"rating": 7.5}, None),
-        ("quite good", None),
-    ]
-    for reply, value in cases:
-        reading = read(HOLISTIC, planned(HOLISTIC)[0], reply)
-        assert [one.value for one in reading.judgments] == ([] if value is None else [value])  # type: ignore[union-attr]
-        assert bool(reading.missing) == (value is None)
-        assert (reading.complaint == "it held no rating from 1 to 10") == (value is None)
 
 
 def test_criteria_cannot_be_forged_by_the_record() -> None:

@@ -31,13 +31,7 @@ FRAGMENTS = (
 RUBRIC = {
     "criteria": [
         {"id": "sum", "text": "States the sum.", "points": 5},
-        {
-            "id": "kind",
-            "text": "Is kind.",
-            "points": 2,
-            "tags": ["axis:tone"],
-            "levels": {"a little": 0.3, "mostly": 0.8},
-        },
+        {"id": "kind", "text": "Is kind.", "points": 2, "tags": ["axis:tone"]},
         {"id": "lie", "text": "Says something false.", "points": -4, "veto": True},
     ]
 }
@@ -60,11 +54,8 @@ SETTINGS += tuple(
     for grading in (
         {"mode": "per_criterion", "show_points": True},
         {"mode": "chunks", "chunk": 2, "reasons": False},
-        {"mode": "relative", "evidence": True},
         {"mode": "relative", "reasons": False, "show_points": True},
-        {"mode": "holistic"},
-        {"mode": "holistic", "show_points": True},
-        {"mode": "all", "evidence": True, "reasons": False},
+        {"mode": "all", "reasons": False},
     )
 )
 SETTINGS += ({"protocol": "listwise", "expected": True},)
@@ -143,13 +134,7 @@ class Recorded:
 
 def met(name: str, criterion: str) -> Any:
     rng = random.Random(f"{name} {criterion}")
-    if not criterion:
-        return rng.randint(1, 10)
-    return (
-        rng.choice(("a little", "mostly", None))
-        if criterion == "kind"
-        else rng.choice((True, False, True, False, None))
-    )
+    return rng.choice((True, False, True, False, None))
 
 
 async def sent(settings: dict[str, Any], seed: int) -> Any:

@@ -65,12 +65,8 @@ def test_a_value_that_is_no_verdict_loses_only_its_criterion():
         assert extract_checklist(json.dumps({"1": unknown, "2": False}), ["1", "2"]).undecided == {"1"}
 
 
-def test_levels_are_read_by_name_and_reasons_and_quotes_come_along():
-    levels = {"1": {"none": 0.0, "partly": 0.5, "fully": 1.0}}
-    assert extract_checklist('{"1": {"level": "Partly"}}', ["1"], levels=levels).verdicts == {"1": 0.5}
-    assert extract_checklist('{"1": {"level": "half"}}', ["1"], levels=levels).verdicts == {}
-    reading = extract_checklist('{"1": {"quote": "rest", "reason": "says so", "met": true}}', ["1"])
-    assert (reading.reasons, reading.quotes) == ({"1": "says so"}, {"1": "rest"})
+def test_reasons_come_along():
+    assert extract_checklist('{"1": {"reason": "says so", "met": true}}', ["1"]).reasons == {"1": "says so"}
     assert extract_checklist('{"1": true}', ["1"], finish_reason="length").truncated
 
 

@@ -65,7 +65,7 @@ def test_messages_that_all_candidates_begin_with_are_stored_once_and_each_keeps_
 
 
 ATTACK = {"kind": "instruction", "message": 1, "role": "assistant", "excerpt": "x", "certainty": "certain"}
-CRITERIA = {"c": {"met": True, "by": "x", "quote": "q", "reason": "r", "share": 0.5}}
+CRITERIA = {"c": {"met": True, "by": "x", "reason": "r"}}
 
 
 def test_every_damaged_result_is_shown_and_no_number_is_invented():

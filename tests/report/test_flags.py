@@ -21,12 +21,8 @@ def compared(first: str, second: str, margin: float, slot: int = 0) -> dict[str,
 
 
 A, B = member("a", 0.8), member("b", 0.4)
-NOISES = (0.0, 0.01, -0.01, 0.02)
-DECIDED = [asked(order="ab", a=0.8 + noise, b=0.6) for noise in NOISES]
-DECIDED += [asked(order="ba", a=0.6, b=0.8 + noise) for noise in NOISES]
-"""The order decides, far beyond the noise."""
 CHANCE = [asked(order=o, a=0.7 + noise, b=0.7, c=0.1) for o in ("abc", "cba") for noise in (0.1, -0.1, 0.1)]
-"""Noise decides, whichever order is shown."""
+"""Noise decides single answers, and the means agree."""
 SET = (
     ("abstained", detail(A, member("b", None))),
     ("failed", detail(A, member("b", None, status="failed"))),
@@ -35,8 +31,7 @@ SET = (
     ("disputed", detail(A, B, questions=[compared("a", "b", 0.5), compared("a", "b", -0.5, slot=1)])),
     ("flipped", detail(A, B, questions=[asked(a=0.8, b=0.4), asked("order", order="ba", a=0.3, b=0.4)])),
     ("flipped", detail(A, B, questions=[compared("a", "b", 0.5), compared("b", "a", 0.5)])),
-    ("flipped", detail(A, B, questions=DECIDED)),
-    ("flipped", detail(A, B, questions=[CHANCE[0], CHANCE[4]])),  # two answers do not tell the noise
+    ("flipped", detail(A, B, questions=[CHANCE[0], CHANCE[4]])),
     ("against-gold", detail({**A, "wrong_sign": True}, B)),
     ("close", detail(member("a", 0.5, stderr=0.1), member("b", 0.4, stderr=0.1))),
     ("tied", detail(member("a", 0.5), member("b", 0.5))),
@@ -62,15 +57,3 @@ def test_a_flag_says_what_happened_and_nothing_else():
     assert flags_of(detail(A, B, questions=[asked(a=0.8, b=0.4)])) == []
     assert [at for at, (flag, found) in enumerate(SET) if flag not in flags_of(found)] == []
     assert [at for at, (flag, found) in enumerate(NOT_SET) if flag in flags_of(found)] == []
-
-
-def test_flips_of_any_number_of_candidates_are_found():
-    for count in (2, 40):
-        ids = [f"{n:02}" for n in range(count)]
-        said = []
-        for order in (ids, ids[::-1]):
-            for noise in NOISES:
-                values = dict.fromkeys(ids, 0.1) | {order[0]: 0.9 + noise}
-                judgments = [{"item": name, "value": one, "slot": 0} for name, one in values.items()]
-                said.append({"cause": "order", "order": order, "judgments": judgments})
-        assert "flipped" in flags_of(detail(A, B, questions=said)), count

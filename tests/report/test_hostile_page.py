@@ -70,7 +70,7 @@ def hostile(text: str, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 OPEN_ALL = """
-const buttons = [".more", ".choices button", ".comparison button", ".image button"].map((one) => `main ${one}`).join();
+const buttons = [".more", ".choices button", ".image button"].map((one) => `main ${one}`).join();
 for (let turn = 0; turn < 3; turn += 1) {
   for (const one of document.querySelectorAll("main details:not([open])")) one.querySelector("summary").click();
   for (const one of document.querySelectorAll(buttons)) one.click();

@@ -35,8 +35,8 @@ def test_a_calibration_is_shown_with_its_answer_recommendation_and_figures(tmp_p
 
 
 def test_verdicts_on_criteria_are_shown(tmp_path: Path):
-    judge = {"judge": "j", "rows": 40, "ungraded": 10, "reasons": {"said xsecretx": 10},
-             "overall": {"balanced_f1": 0.7, "interval": [0.6, 0.8]}}  # fmt: skip
+    judge = {"judge": "j", "failure_rate": 0.25, "missing": {"said xsecretx": 10}, "balanced_f1": 0.7,
+             "balanced_f1_interval": [0.6, 0.8]}  # fmt: skip
     (tmp_path / "c.json").write_text(json.dumps({"judges": [judge], "among": 40}), encoding="utf-8")
     found = calibration_of(str(tmp_path / "c.json"))
     assert card(found, "Verdicts on criteria")["rows"][0]["value"] == 0.7

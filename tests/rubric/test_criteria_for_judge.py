@@ -33,7 +33,6 @@ def left(ruled: dict[str, bool | None], **grading: Any) -> list[str]:
     ({"short": True, "comma": False}, {"normaliser": "all_or_nothing"}, ["kind"]),
     ({"short": None, "comma": False}, {"normaliser": "all_or_nothing"}, ["kind"]),
     ({"short": True, "comma": True, "kind": True}, {}, []),
-    ({"short": None, "comma": None}, {"mode": "holistic"}, ["short", "comma", "kind"]),
 ])  # fmt: skip
 def test_only_what_can_still_matter_is_asked(ruled: Any, grading: Any, expected: list[str]) -> None:
     assert left(ruled, **grading) == expected

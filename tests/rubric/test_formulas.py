@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
 from calipers.rubric import as_rubric
-from calipers.rubric.formulas import NORMALISERS, graded, lowest_score, rar_implicit
+from calipers.rubric.formulas import NORMALISERS, graded, lowest_score
 from calipers.rubric.grading import Grading, Normaliser, OnMissing, as_grading
 from calipers.types import Criterion, Rubric
 
@@ -49,13 +49,6 @@ def test_rar_explicit_is_the_share_of_weights_and_refuses_negative_ones():
     assert graded(weights, met, normaliser="rar_explicit").value == pytest.approx(2.1 / 2.8)
     with pytest.raises(ConfigError, match="phrase pitfalls positively"):
         graded(MIXED, dict.fromkeys("abc", True), normaliser="rar_explicit")
-
-
-def test_rar_implicit_maps_whole_ratings_and_no_others():
-    assert [rar_implicit(x) for x in (1, 7, 10)] == pytest.approx([0.0, 6 / 9, 1.0])
-    for wrong in (0, 11):
-        with pytest.raises(ValueError, match="from 1 to 10"):
-            rar_implicit(wrong)
 
 
 def test_without_positive_points_there_is_nothing_to_divide_by():
@@ -126,8 +119,8 @@ def test_an_open_veto_leaves_no_score():
     assert graded(veto(2), {"c1": False, "c2": None}, normaliser="all_or_nothing").value is None
 
 
-def test_levels_earn_their_share():
-    rubric = as_rubric([{"text": "a", "points": 4, "levels": {"no": 0, "half": 0.5, "yes": 1}}, {"text": "b"}])
+def test_the_share_of_several_verdicts_earns_its_share():
+    rubric = as_rubric([{"text": "a", "points": 4}, {"text": "b"}])
     assert graded(rubric, {"c1": 0.5, "c2": True}).value == pytest.approx(3 / 5)
     assert graded(rubric, {"c1": 0.5, "c2": True}, normaliser="all_or_nothing").value == 0.0
 
@@ -139,13 +132,12 @@ def test_an_unknown_formula_is_refused_with_the_known_ones():
 
 def test_grading_refuses_what_cannot_work():
     cases: list[tuple[Any, str]] = [
-        ({"mode": "some"}, "one of all, per_criterion, chunks, relative, holistic"),
-        ({"mode": "holistic", "normaliser": "fraction"}, "does not go with"),
-        ({"normaliser": "rar_implicit"}, "does not go with"),
+        ({"mode": "some"}, "one of all, per_criterion, chunks, relative"),
+        ({"normaliser": "rar_implicit"}, "one of healthbench"),
         ({"chunk": 0}, "chunk=0"),
         ({"coverage": 0}, "coverage=0"),
         ({"floor": 0.5}, "no field 'floor'"),
-        ({"evidence": "yes"}, "evidence='yes'"),
+        ({"reasons": "yes"}, "reasons='yes'"),
         ({"points": True}, "no field 'points'"),
     ]
     for fields, complaint in cases:
@@ -153,11 +145,9 @@ def test_grading_refuses_what_cannot_work():
             as_grading(fields)
 
 
-def test_the_formula_follows_from_the_mode_unless_named():
-    assert Grading().formula == "healthbench"
-    assert Grading(mode="holistic").formula == "rar_implicit"
+def test_a_grading_may_be_its_fields():
     assert as_grading(None) == as_grading({}) == Grading()
-    assert as_grading(Grading(mode="holistic")) == as_grading({"mode": "holistic"}) == Grading(mode="holistic")
+    assert as_grading(Grading(mode="relative")) == as_grading({"mode": "relative"}) == Grading(mode="relative")
     with pytest.raises(ConfigError, match=r"must be a calipers\.Grading"):
         as_grading("all")  # type: ignore[arg-type]  # what is tested
 

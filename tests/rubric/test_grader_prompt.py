@@ -97,13 +97,6 @@ async def test_tool_calls_are_shown_and_images_leave_a_trajectory_without_a_scor
     assert "images" in str(result.warnings)
 
 
-async def test_criteria_with_levels_are_not_graded_by_true_and_false() -> None:
-    levels = [{"text": "Is clear.", "levels": {"no": 0, "yes": 1}}]
-    requests, result = await asked([], group_of("Because.", rubric={"criteria": levels}))
-    assert requests == []
-    assert "has levels" in str(result.warnings)
-
-
 @pytest.mark.parametrize("given", [str, Path])
 def test_a_file_gives_the_same_judge_as_its_text(tmp_path: Path, given: Any) -> None:
     path = tmp_path / "grader.txt"
@@ -130,8 +123,6 @@ def test_a_file_without_a_template_is_an_error_that_names_it(tmp_path: Path) -> 
 def test_what_does_not_go_with_a_grader_prompt_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(calipers.ConfigError, match="set mode='per_criterion'"):
         calipers.Grading(grader_prompt=TEMPLATE)
-    with pytest.raises(calipers.ConfigError, match="evidence"):
-        calipers.Grading(mode="per_criterion", evidence=True, grader_prompt=TEMPLATE)
     with pytest.raises(calipers.ConfigError, match="must be text or a file, not int"):
         calipers.Judge(Scripted([]), protocol="checklist", question={"grading": {"grader_prompt": 3}})
     with pytest.raises(calipers.CalipersError, match=r"none\.txt: there is no such file"):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from servers.ledgers import location, postgres, postgres_url
 
 __all__ = ["location", "postgres", "postgres_url", "store"]
+
+collect_ignore_glob = [] if all(map(find_spec, ("msgspec", "starlette", "uvicorn"))) else ["test_*.py"]
+"""Without the packages of ``calipers[server]``, no test of the server is collected."""
 
 
 @pytest.fixture(params=["none", pytest.param("postgres", marks=pytest.mark.heavy)])

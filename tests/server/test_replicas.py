@@ -6,17 +6,13 @@ import asyncio
 
 import pytest
 
-pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
-pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
 pytest.importorskip("asyncpg", reason="asyncpg is not installed: pip install 'calipers[postgres]'")
 
 from http_judge import worth
-from served import questions, rollout, served
+from served import THREE, questions, served
 from servers.faulty_server import FaultyServer
 
 pytestmark = [pytest.mark.heavy, pytest.mark.slow]
-
-THREE = (rollout(0, 20), rollout(1, 90), rollout(2, 55))
 
 
 async def test_a_group_that_reaches_one_server_is_known_at_both(faulty: FaultyServer, postgres_url: str) -> None:

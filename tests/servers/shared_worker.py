@@ -1,6 +1,7 @@
 """A process that scores groups into a shared ledger, and writes each call that it pays for into a file.
 
-``python shared_worker.py LOCATION PAID GROUPS SECONDS``: GROUPS groups, whose judge takes SECONDS.
+``python shared_worker.py LOCATION PAID GROUPS SECONDS``: GROUPS groups, whose judge takes SECONDS. It says "ready" once
+its run has begun, and scores when a line comes in.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ class Paid(FullBackend):
 async def score(location: str, account: Path, groups: int, seconds: float) -> None:
     with open_ledger(location) as ledger:
         async with calipers.Judge(Paid(account, seconds), ledger=ledger, concurrency=8) as judge:
+            _ = judge.store  # begins the run
+            print("ready", flush=True)  # noqa: T201 - for who started it
+            sys.stdin.readline()
             given = (group_of(FOUR, group_id=f"g{number}", question=f"{number} + 1?") for number in range(groups))
             async for result in judge.score_groups(given):
                 print(json.dumps([result.group_id, result.status, result.rewards]), flush=True)  # noqa: T201 - its answer

@@ -5,13 +5,10 @@ What an engine itself makes of these rewards is tested beside it, in the engine'
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,17 +17,14 @@ from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_gym, nemo_rl, openrlhf, skyrl, tinker, verifiers
-from calipers.trainers.art import reward as art
 from calipers.trainers.process import warn_untested
 from calipers.trainers.slime import group_rm
-from calipers.trainers.trl import reward_func
 from http_judge import judge_at, worth
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 from trainer_adapters import ADAPTERS, Play
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*was tested with")
 adapters = pytest.mark.parametrize("adapter", ADAPTERS)
-with_rewards = pytest.mark.parametrize("adapter", [name for name, one in ADAPTERS.items() if one.rewards])
 
 GONE = error(404, "The model `judge` does not exist")
 DOWN = error(400, "this question cannot be answered")
@@ -38,7 +32,7 @@ JOKE = ("Tell a joke.", ["worth 20", "worth 90"])
 SONG = ("Sing.", ["worth 30", "worth 60"])
 
 
-@with_rewards
+@adapters
 async def test_rewards_come_in_order_group_by_group_also_of_a_prompt_that_stands_there_twice(adapter: str) -> None:
     backend = ContentJudge()
     found = await ADAPTERS[adapter].make(Judge(backend))([JOKE, SONG, (JOKE[0], ["worth 10", "worth 40"])])
@@ -51,52 +45,75 @@ async def test_a_failed_judgment_is_what_the_engine_leaves_out_and_touches_no_ot
     faulty: FaultyServer, adapter: str
 ) -> None:
     one = ADAPTERS[adapter]
-    if one.partly:
-        faulty.script(worth(never=[50]))
-        groups = [("Tell a joke.", ["worth 20", "worth 50", "worth 90"])]
-        assert await one.make(judge_at(faulty))(groups) == [pytest.approx(one.partly)]
+    faulty.script(worth(never=[50]))
+    groups = [("Tell a joke.", ["worth 20", "worth 50", "worth 90"])]
+    assert await one.make(judge_at(faulty))(groups) == [pytest.approx(one.partly)]
     faulty.script(worth(down="worth 20"))
     play = one.make(judge_at(faulty))
     if one.down is None:
         with pytest.raises(CalipersError, match="none of 2 rollouts could be scored"):
             await play([JOKE])
         return
-    other = [0.3, 0.6] if one.rewards else [1.0, 1.0]
     both = await play([JOKE, SONG])
     expected = [None, None] if adapter == "agent-lightning" else one.down  # unless nothing of the step is left
-    assert both == [expected, other]
+    assert both == [expected, [0.3, 0.6]]
     faulty.script(worth(down="worth"))
     assert await one.make(judge_at(faulty))([JOKE]) == [one.down]
 
 
-@with_rewards
+@adapters
 async def test_completions_that_say_nothing_are_judged_as_such_and_stop_nothing(adapter: str) -> None:
     backend = ContentJudge()
     play = ADAPTERS[adapter].make(Judge(backend))
+    if adapter == "areal":  # a rollout that sampled nothing has no messages, which rejects its group
+        assert await play([("Tell a joke.", ["", "worth 90"])]) == [[None, None]]
+        return
     found = await play([("Tell a joke.", ["", "worth 90"]), ("Sing.", ["", ""])])
     assert found == [[0.5, 0.9], [0.5, 0.5]]  # this judge gives 50 to who does not say
     assert len(backend.asked) == 1  # of two that are the same, none is better
 
 
-@with_rewards
+@adapters
 async def test_a_group_of_one_has_nothing_to_be_compared_with(adapter: str) -> None:
-    backend, alone = ContentJudge(), [("Sing.", ["worth 90"])]
-    play = ADAPTERS[adapter].make
-    if adapter.startswith("trl") or adapter == "agent-lightning":
-        with pytest.raises(ConfigError):
-            await play(Judge(backend))(alone)
-    else:
-        even = 0.0 if adapter == "skyrl" else 0.5  # SkyRL: its environment's own reward
-        assert await play(Judge(backend))(alone) == [[even]]
-    assert backend.asked == []
+    backend, one = ContentJudge(), ADAPTERS[adapter]
+    try:
+        found = await one.make(Judge(backend))([("Sing.", ["worth 90"])])
+    except ConfigError:
+        found = [[None]]
+    assert (found, backend.asked) == ([[one.alone]], [])
 
 
-@pytest.mark.parametrize("adapter", ["trl", "slime", "skyrl", "easyr1", "rows"])
+@pytest.mark.parametrize("adapter", ["trl", "slime", "skyrl", "easyr1"])
 async def test_different_prompts_are_no_group(adapter: str) -> None:
     backend = ContentJudge()
     with pytest.raises((ConfigError, InputError), match="different prompts"):
         await ADAPTERS[adapter].make(Judge(backend))([(("Tell a joke.", "Sing."), ["worth 20", "worth 90"])])
     assert backend.asked == []
+
+
+@pytest.mark.parametrize("adapter", [name for name, one in ADAPTERS.items() if one.rubrics])
+async def test_a_rubric_of_the_row_replaces_the_judges(faulty: FaultyServer, adapter: str) -> None:
+    faulty.script(worth())
+    play = ADAPTERS[adapter].make(judge_at(faulty, rubric="Only puns."))
+    abouts: list[Mapping[str, Any]] = [{}, {"rubric": "Only rhymes."}]
+    if adapter != "ms-swift":  # whose columns have one place for it
+        abouts.append({"reward_model": {"rubrics": [{"criterion": "Only rhymes.", "points": 1}]}})
+    for about in abouts:
+        assert await play([JOKE], about=about) == [[0.2, 0.9]]
+    asked = [str(post["messages"]) for post in faulty.posts]
+    assert ["Only rhymes." in one for one in asked] == [bool(about) for about in abouts]
+    assert ["Only puns." in one for one in asked] == [not about for about in abouts]
+
+
+@pytest.mark.parametrize("adapter", [name for name, one in ADAPTERS.items() if one.own])
+async def test_the_judges_reward_is_added_to_the_rollouts_own_which_must_be_finite(adapter: str) -> None:
+    backend = ContentJudge()
+    play = ADAPTERS[adapter].make(Judge(backend))
+    assert await play([JOKE], own=1.0) == [pytest.approx([1.2, 1.9])]
+    asked = len(backend.asked)
+    with pytest.raises(InputError, match="has a reward of nan of its own"):
+        await play([SONG], own=float("nan"))
+    assert adapter == "skyrl" or len(backend.asked) == asked  # SkyRL's generator checks them last
 
 
 @adapters
@@ -176,60 +193,46 @@ async def _raised(play: Play) -> str | None:
     return None
 
 
-def verl_agent_loop() -> None:
-    with warnings.catch_warnings(action="ignore"):  # verl's own, when it is imported
-        from calipers.trainers.verl.agent_loop import require_groups  # noqa: PLC0415 - needs verl
+def test_a_version_of_an_engine_that_nobody_tried_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "openpipe_art-99.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: openpipe-art\nVersion: 99.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    warn_untested.cache_clear()
+    with pytest.warns(UserWarning, match=r"tested with openpipe-art .*99\.0 is installed"):
+        warn_untested("openpipe-art")
+    warn_untested.cache_clear()
 
-    require_groups(SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
 
-
-MAKE: dict[str, Callable[[], object]] = {
+NEEDED: dict[str, Callable[[], object]] = {
     "openrlhf": lambda: openrlhf.agent_executor("embedded"),
-    "slime": lambda: group_rm("embedded"),
-    "skyrl": lambda: skyrl.judged(object, "embedded"),
-    "nemo-rl": lambda: nemo_rl.judge_environment("embedded", group_size=2),
-    "nemo-gym": lambda: nemo_gym.resources_server("embedded", group_size=2),
-    "ms-swift": lambda: ms_swift.register("judge", "embedded"),
-    "areal": lambda: areal.judged_group(object, "embedded", size=2),
+    "nemo_rl": lambda: nemo_rl.judge_environment("embedded", group_size=2),
+    "nemo_gym": lambda: nemo_gym.resources_server("embedded", group_size=2),
+    "swift": lambda: ms_swift.register("judge", "embedded"),
     "agentlightning": lambda: agent_lightning.judged_hooks("embedded"),
-    "verifiers": lambda: verifiers.best_of_n("embedded"),
-    "tinker-cookbook": lambda: tinker.JudgedGroup(object(), "embedded"),
-    "openpipe-art": lambda: asyncio.run(art.ruler_score_group(SimpleNamespace(trajectories=[]), "embedded")),
-    "trl": lambda: reward_func("embedded", num_generations=2),
-    "verl": verl_agent_loop,
+    "verifiers.v1": lambda: verifiers.best_of_n("embedded"),
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*for wiring")
-@pytest.mark.parametrize("package", MAKE)
-def test_a_version_of_an_engine_that_nobody_tried_is_said_so(
-    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if package == "verl":
-        pytest.importorskip("verl", reason="verl is not installed (pip install 'calipers[verl]')")
-    told = tmp_path / f"{package.replace('-', '_')}-99.0.dist-info"
-    told.mkdir()
-    (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 99.0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    warn_untested.cache_clear()
-    with (
-        pytest.warns(UserWarning, match=rf"(?i)tested with {package} .*99\.0 is installed|TRL 99\.0 is newer"),
-        suppress(Exception),
-    ):
-        MAKE[package]()  # without the engine some say that they need it, which others test
-    warn_untested.cache_clear()
+def test_an_engine_that_is_not_installed_is_named() -> None:
+    for engine, make in NEEDED.items():
+        if find_spec(engine.partition(".")[0]) is None or engine == "verifiers.v1":  # tests/verifiers is one, too
+            with pytest.raises(ConfigError, match=r"is needed"):
+                make()
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: areal.judged_group(object, "embedded", size=2, weight=float("inf")),
-        lambda: tinker.JudgedGroup(object(), "embedded", weight=float("nan")),
-        lambda: group_rm("embedded", rubric=5),  # type: ignore[arg-type]
-        lambda: group_rm("embedded", patience=0),
+        lambda: areal.judged_group(object, "embedded", size=0),
+        lambda: areal.judged_group(object, "no-such-provider/x", size=2),
+        lambda: tinker.JudgedGroup(object(), "embedded", patience=0),
+        lambda: group_rm("embedded", patience=-1),
         lambda: skyrl.judged(object, "embedded", stop="now"),  # type: ignore[arg-type]
         lambda: nemo_rl.judge_environment("embedded", group_size=0),
-        lambda: nemo_rl.judge_environment(Judge(ContentJudge()), group_size=4),
+        lambda: nemo_gym.resources_server("embedded", group_size=2, deadline=0),
+        lambda: verifiers.best_of_n("embedded", rubric="Short."),  # type: ignore[arg-type]
+        lambda: ms_swift.register("judge", "embedded", rubric_column=5),  # type: ignore[arg-type]
     ],
 )
 def test_settings_that_cannot_work_are_config_errors_before_anything_is_asked(make: Callable[[], Any]) -> None:

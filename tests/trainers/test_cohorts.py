@@ -6,7 +6,7 @@ import asyncio
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
 from calipers.trainers import cohorts as cohort_module
 from calipers.trainers.cohorts import Cohorts, MemberResult
-from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
+from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
 
 PROMPT = [{"role": "user", "content": "Tell a joke."}]
 GROUP = {"context": PROMPT, "rubric": "Be funny."}
@@ -113,54 +113,6 @@ async def settle() -> None:
 
 def begin(cohorts: Cohorts, key: str, worths: Iterable[int], **more: Any) -> list[asyncio.Task[MemberResult]]:
     return [asyncio.ensure_future(cohorts.join(key, says(worth), **more)) for worth in worths]
-
-
-# --- work done before a group is whole -------------------------------------------------------------------------------
-
-
-async def test_a_rollout_is_prepared_when_it_comes_and_its_group_is_judged_while_others_roll_out(
-    timers: Timers, judge: Worth
-) -> None:
-    prepared: list[str] = []
-
-    def preparing(head: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
-        assert (head.trajectories, head.context) == ((), tuple(PROMPT))
-        prepared.append("head")
-
-        def prepare(member: Trajectory) -> Trajectory:
-            prepared.append(str(member.messages[0]["content"]))
-            return replace(member, metadata={"ready": True})
-
-        return prepare
-
-    async with Cohorts(judge, size=2, preparing=preparing) as cohorts:
-        first, *_ = begin(cohorts, "a", [1], group=GROUP)
-        other, *_ = begin(cohorts, "b", [7], group=GROUP)
-        await settle()
-        assert prepared == ["head", "worth 1", "head", "worth 7"]
-        last, *_ = begin(cohorts, "a", [2], group=GROUP)
-        assert [(await first).reward, (await last).reward] == [0.01, 0.02]
-        assert prepared[4:] == ["worth 2"]
-        assert not other.done()
-        assert all(one.metadata == {"ready": True} for one in judge.seen[0].trajectories)
-        await cohorts.aclose()
-        await other
-
-
-async def test_who_cannot_be_prepared_raises_and_is_not_waited_for(timers: Timers, judge: Worth) -> None:
-    def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
-        def prepare(member: Trajectory) -> Trajectory:
-            if "worth 2" in str(member.messages):
-                raise RuntimeError("no room")
-            return member
-
-        return prepare
-
-    async with Cohorts(judge, size=3, preparing=preparing) as cohorts:
-        one, broken, three = begin(cohorts, "a", [1, 2, 3])
-        with pytest.raises(RuntimeError, match="no room"):
-            await broken
-        assert [(await one).reward, (await three).reward] == [0.01, 0.03]
 
 
 # --- whole groups ---------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,43 +11,34 @@ import pytest
 
 from calipers.errors import ConfigError, InputError
 from calipers.trainers.easyr1 import batch_reward
+from engine_contract import require_exact_ties, require_failures_without_effect
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
+from trainer_adapters import Characters, tokens_of
 
 
-def row(text: str, name: str = "a", **fields: Any) -> dict[str, Any]:
-    answer = json.dumps({"id": name, "prompt": f"Question {name}?", **fields})
-    return {"response": text, "response_length": len(text), "ground_truth": answer}
+def row(text: str, column: Any) -> dict[str, Any]:
+    return {"response": text, "response_length": len(text), "ground_truth": column}
 
 
-def overall(scores: Sequence[dict[str, float]]) -> list[float]:
-    return [one["overall"] for one in scores]
-
-
-def test_the_answer_column_may_be_an_object_with_messages_and_a_rubric(faulty: FaultyServer) -> None:
+def test_the_answer_column_may_be_an_object_with_messages_and_a_reference(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    column = {
-        "id": 7,
-        "prompt": [{"role": "user", "content": "Sing."}],
-        "rubric": "Only rhymes.",
-        "reference": "It is 42.",
-    }
-    rows = [{"response": f"worth {points}", "response_length": 8, "ground_truth": column} for points in (20, 90)]
-    assert overall(batch_reward(judge_at(faulty), rubric="Only puns.")(rows)) == [0.2, 0.9]
-    assert "Only rhymes." in json.dumps(faulty.posts[0])
-    assert "It is 42." in json.dumps(faulty.posts[0])
-    assert "Only puns." not in json.dumps(faulty.posts[0])
+    column = {"id": 7, "prompt": [{"role": "user", "content": "Sing."}], "reference": "It is 42."}
+    reward = batch_reward(judge_at(faulty))
+    for form in (column, json.dumps(column)):
+        assert reward([row("worth 20", form), row("worth 90", form)]) == [{"overall": 0.2}, {"overall": 0.9}]
+    assert all("It is 42." in str(post["messages"]) for post in faulty.posts)
 
 
 @pytest.mark.parametrize("column", ["42", "an answer", '{"id": "a"}', ["a"], None])
-def test_another_answer_column_is_told_what_to_hold(faulty: FaultyServer, column: Any) -> None:
+def test_another_answer_column_is_told_what_to_hold(column: Any) -> None:
     with pytest.raises(InputError, match="the answer column holds"):
-        batch_reward(judge_at(faulty))([{"response": "x", "response_length": 1, "ground_truth": column}])
+        batch_reward("embedded")([row("x", column)])
 
 
-def test_a_sequential_reward_function_cannot_compare(faulty: FaultyServer) -> None:
+def test_a_sequential_reward_function_cannot_compare() -> None:
     with pytest.raises(ConfigError, match="takes a whole batch"):
-        batch_reward(judge_at(faulty))(row("worth 20"))  # type: ignore[arg-type]  # wrong on purpose
+        batch_reward("embedded")(row("worth 20", {}))  # type: ignore[arg-type]  # wrong on purpose
 
 
 # --- inside EasyR1 ----------------------------------------------------------------------------------------------------
@@ -66,71 +56,40 @@ def engine() -> Any:
     return SimpleNamespace(reward=reward, DataProto=DataProto, algorithms=core_algos, torch=torch, numpy=numpy)
 
 
-class Tokens:
-    def decode(self, tokens: Any, skip_special_tokens: bool) -> str:  # noqa: FBT001 - theirs
-        return "".join(chr(int(token)) for token in tokens)
-
-
-def manager(engine: Any, folder: Path, code: str) -> Any:
-    """EasyR1's reward manager for a file of the user's."""
-    path = folder / "judge_reward.py"
-    path.write_text(f"from calipers.trainers.easyr1 import batch_reward\n{code}\n", encoding="utf-8")
+async def test_easyr1_trains_on_comparisons_and_never_on_a_failed_one(
+    engine: Any, faulty: FaultyServer, tmp_path: Path
+) -> None:
+    torch, path = engine.torch, tmp_path / "judge_reward.py"
+    path.write_text(
+        "from calipers import Judge\nfrom calipers.trainers.easyr1 import batch_reward\n\n"
+        f"judge = Judge('openai/judge', base_url={faulty.url!r}, api_key='k', calls={{'attempts': 1}})\n"
+        "reward = batch_reward(judge)\n",
+        encoding="utf-8",
+    )
     config = engine.reward.RewardConfig(reward_function=f"{path}:reward")
     config.post_init()
-    return engine.reward.AutoRewardManager(config, Tokens())
+    manager = engine.reward.AutoRewardManager(config, Characters())
 
+    def train(_: Any, groups: Any) -> list[Any]:
+        # The first row of each group, then the second of each: EasyR1 shuffles a batch.
+        places = [(number, at) for at in range(len(groups[0])) for number in range(len(groups))]
+        names, width = ("Joke", "Song"), max(len(text) for texts in groups for text in texts)
+        texts = [groups[number][at] for number, at in places]
+        columns = [json.dumps({"id": names[number], "prompt": f"{names[number]}?"}) for number, _ in places]
+        mask = torch.tensor([[int(place < len(text)) for place in range(width)] for text in texts])
+        data = engine.DataProto.from_dict(
+            tensors={
+                "responses": torch.tensor([tokens_of(text.ljust(width)) for text in texts]),
+                "response_mask": mask,
+            },
+            non_tensors={"ground_truth": engine.numpy.array(columns, dtype=object)},
+        )
+        rewards, metrics = manager.compute_reward(data)
+        assert len(metrics["overall"]) == len(texts)
+        uids = [names[number] for number, _ in places]
+        got, _ = engine.algorithms.compute_grpo_outcome_advantage(rewards, mask.float(), uids)
+        found = dict(zip(places, got[:, 0].tolist(), strict=True))
+        return [[found[number, at] for at in range(len(group))] for number, group in enumerate(groups)]
 
-def batch(engine: Any, rows: Sequence[dict[str, Any]]) -> Any:
-    torch, width = engine.torch, max(len(one["response"]) for one in rows)
-    ids = torch.tensor([[ord(char) for char in one["response"].ljust(width)] for one in rows])
-    mask = torch.tensor([[int(place < len(one["response"])) for place in range(width)] for one in rows])
-    truths = engine.numpy.array([one["ground_truth"] for one in rows], dtype=object)
-    return engine.DataProto.from_dict(
-        tensors={"responses": ids, "response_mask": mask}, non_tensors={"ground_truth": truths}
-    )
-
-
-def advantages(engine: Any, rewarding: Any, rows: Sequence[dict[str, Any]], uids: Sequence[str]) -> list[float]:
-    data = batch(engine, rows)
-    rewards, metrics = rewarding.compute_reward(data)
-    assert len(metrics["judge_scored"]) == len(rows)
-    got, _ = engine.algorithms.compute_grpo_outcome_advantage(rewards, data.batch["response_mask"].float(), uids)
-    return [float(one[0]) for one in got]
-
-
-def served(faulty: FaultyServer) -> str:
-    return (
-        "from calipers import Judge\n"
-        f"reward = batch_reward(Judge('openai/judge', base_url={faulty.url!r}, api_key='k', calls={{'attempts': 1}}))"
-    )
-
-
-MIXED = [row("worth 20"), row("worth 30", "b"), row("worth 90"), row("worth 10", "b"), row("worth 60", "b")]
-
-
-def test_easyr1_trains_on_each_groups_own_comparison(engine: Any, faulty: FaultyServer, tmp_path: Path) -> None:
-    faulty.script(worth())
-    got = advantages(engine, manager(engine, tmp_path, served(faulty)), MIXED, "ababb")
-    assert got == pytest.approx([-0.7071, -0.1325, 0.7071, -0.9272, 1.0596], abs=1e-3)
-
-
-@pytest.mark.parametrize("failing", [{"never": [90]}, {"never": [20, 90]}, {"down": "Question a?"}])
-def test_failed_judgments_are_no_advantage_and_leave_other_groups_alone(
-    engine: Any, faulty: FaultyServer, tmp_path: Path, failing: dict[str, Any]
-) -> None:
-    rewarding = manager(engine, tmp_path, served(faulty))
-    faulty.script(worth())
-    without = advantages(engine, rewarding, [one for one in MIXED if "Question b" in one["ground_truth"]], "bbb")
-    faulty.script(worth(**failing))
-    got = advantages(engine, rewarding, MIXED, "ababb")
-    assert [got[0], got[2]] == [0.0, 0.0]
-    assert [got[1], *got[3:]] == without
-
-
-@pytest.mark.parametrize("points", [97, 81, 60, 30])
-def test_equal_scores_are_no_advantage_to_the_last_bit(
-    engine: Any, faulty: FaultyServer, tmp_path: Path, points: int
-) -> None:
-    faulty.script(worth())
-    rows = [row(f"worth {points}{'!' * number}") for number in range(8)]
-    assert advantages(engine, manager(engine, tmp_path, served(faulty)), rows, "a" * 8) == [0.0] * 8
+    await require_failures_without_effect(faulty, train)
+    await require_exact_ties(faulty, train)

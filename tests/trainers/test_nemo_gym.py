@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from calipers.errors import ConfigError
 from calipers.trainers import nemo_gym
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
@@ -31,25 +29,15 @@ def body(text: str, *, task: int = 0, question: str = "Joke?", **more: Any) -> d
     return {"responses_create_params": asked, "response": reply, "_ng_task_index": task, "city": "Oslo", **more}
 
 
-def test_the_key_is_task_and_prompt() -> None:
+def test_a_row_is_read_by_task_and_prompt_without_what_is_for_training() -> None:
     rows = [body("x", task=task, question=q) for task, q in ((0, "a"), (0, "a"), (1, "a"), (0, "b"))]
     keys = [nemo_gym.group_key(row) for row in rows]
-    assert len(set(keys)) == 3
-    assert keys[0] == keys[1]
-
-
-def test_instructions_are_the_systems_and_what_is_for_training_is_left_out() -> None:
+    assert (len(set(keys)), keys[0]) == (3, keys[1])
     row = body("x")
     row["responses_create_params"]["instructions"] = "Be brief."
     assert [message["role"] for message in nemo_gym.prompt_of(row)] == ["system", "user"]
     assert nemo_gym.prompt_of({"responses_create_params": {"input": "Hi"}}) == [{"role": "user", "content": "Hi"}]
     assert not nemo_gym._TRAINING & nemo_gym.items_for_judge(row["response"]["output"])[0].keys()
-
-
-@pytest.mark.skipif(find_spec("nemo_gym") is not None, reason="NeMo-Gym is installed here")
-def test_without_nemo_gym_the_server_says_what_to_install() -> None:
-    with pytest.raises(ConfigError, match="pip install nemo-gym"):
-        nemo_gym.resources_server("embedded", group_size=4)
 
 
 # --- inside NeMo-Gym --------------------------------------------------------------------------------------------------
@@ -65,8 +53,9 @@ def engine() -> Any:
     return SimpleNamespace(httpx=httpx, Config=BaseResourcesServerConfig, Client=ServerClient)
 
 
-async def verified(engine: Any, server: type, bodies: Sequence[Any]) -> list[Any]:
+async def verified(engine: Any, faulty: FaultyServer, bodies: Sequence[Any], **settings: Any) -> list[Any]:
     """The server's replies to requests that come at the same time."""
+    server = nemo_gym.resources_server(judge_at(faulty, rubric="Only puns."), **{"group_size": 3, **settings})
     config = engine.Config(host="127.0.0.1", port=1, name="judge", entrypoint="app.py", domain="other")
     app = server(config=config, server_client=engine.Client.model_construct()).setup_webserver()
     transport = engine.httpx.ASGITransport(app=app)
@@ -80,10 +69,6 @@ async def verified(engine: Any, server: type, bodies: Sequence[Any]) -> list[Any
         return await asyncio.gather(*map(post, bodies))
 
 
-def served(faulty: FaultyServer, **settings: Any) -> type:
-    return nemo_gym.resources_server(judge_at(faulty), **{"group_size": 3, **settings})
-
-
 THREE = ("worth 20", "worth 90", "worth 55")
 
 
@@ -91,35 +76,30 @@ async def test_rollouts_of_a_prompt_wait_for_each_other_and_keep_what_they_came_
     engine: Any, faulty: FaultyServer
 ) -> None:
     faulty.script(worth())
-    bodies = [body(text, task=task) for text in THREE for task in (0, 1)]
-    replies = await verified(engine, served(faulty, rubric="Only puns."), bodies)
+    replies = await verified(engine, faulty, [body(text, task=task) for text in THREE for task in (0, 1)])
     assert [one["reward"] for one in replies] == [0.2, 0.2, 0.9, 0.9, 0.55, 0.55]
-    assert {(one["city"], one["judge_scored"]) for one in replies} == {("Oslo", 1.0)}
+    assert {one["city"] for one in replies} == {"Oslo"}
     assert replies[0]["response"]["output"][0]["content"][0]["text"] == "worth 20"
     assert all("Only puns." in str(post["messages"]) for post in faulty.posts)
 
 
-@pytest.mark.parametrize("failing", [{"never": [55]}, {"down": "Joke?"}])
-async def test_a_failed_judgment_is_one_constant_for_the_whole_group(
-    engine: Any, faulty: FaultyServer, failing: dict[str, Any]
+async def test_a_failed_judgment_or_a_lost_rollout_is_one_constant_for_the_whole_group(
+    engine: Any, faulty: FaultyServer
 ) -> None:
-    faulty.script(worth(**failing))
-    replies = await verified(engine, served(faulty), [body(text) for text in THREE])
-    assert [(one["reward"], one["judge_scored"]) for one in replies] == [(0.5, 0.0)] * 3
-
-
-async def test_a_lost_rollout_leaves_nobody_waiting_for_ever(engine: Any, faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    replies = await verified(engine, served(faulty, deadline=0.2), [body(text) for text in THREE[:2]])
-    assert [(one["reward"], one["judge_scored"]) for one in replies] == [(0.5, 0.0)] * 2
-    assert faulty.posts == []
+    failures: list[dict[str, Any]] = [{"never": [55]}, {"down": "Joke?"}]
+    for failing in failures:
+        faulty.script(worth(**failing))
+        replies = await verified(engine, faulty, [body(text) for text in THREE])
+        assert [one["reward"] for one in replies] == [0.5] * 3
+    asked = len(faulty.posts)
+    replies = await verified(engine, faulty, [body(text) for text in THREE[:2]], deadline=0.2)
+    assert ([one["reward"] for one in replies], len(faulty.posts)) == ([0.5] * 2, asked)
 
 
 async def test_a_row_may_have_a_group_size_and_a_rubric_of_its_own(engine: Any, faulty: FaultyServer) -> None:
     faulty.script(worth())
     rows = [body(text, group_size=2, rubric="Only rhymes.") for text in THREE[:2]]
-    replies = await verified(engine, served(faulty, rubric="Only puns."), rows)
-    assert [one["reward"] for one in replies] == [0.2, 0.9]
+    assert [one["reward"] for one in await verified(engine, faulty, rows)] == [0.2, 0.9]
     assert "Only rhymes." in str(faulty.posts[0]["messages"])
-    (alone,) = await verified(engine, served(faulty), [body("worth 20", group_size=1)])
+    (alone,) = await verified(engine, faulty, [body("worth 20", group_size=1)])
     assert alone["reward"] == 0.5

@@ -8,9 +8,7 @@ on the path (.ci/engines fetches it).
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,73 +17,45 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.errors import CalipersError, ConfigError, InputError
-from calipers.testing import SimulatedJudge
+from calipers.errors import CalipersError, InputError
+from calipers.trainers.run import JudgedRun
 from calipers.trainers.verifiers import best_of_n, judge_episode
+from engine_contract import require_advantages_of_the_scored
 from http_judge import judge_at, worth
 from servers.faulty_server import Answer, FaultyServer, error
+from trainer_adapters import trace_of
 
 HERE = importlib.util.find_spec("verifiers.v1") is not None  # tests/verifiers is a "verifiers", too
 with_verifiers = pytest.mark.skipif(not HERE, reason="verifiers is not installed (.ci/engines makes an environment)")
+with_prime_rl = pytest.mark.skipif(
+    not HERE or importlib.util.find_spec("prime_rl") is None,
+    reason="prime-rl's source is not on the path (.ci/engines)",
+)
 
 
 # --- without verifiers: what is written on traces -------------------------------------------------------------------
 
 
-def trace_of(text: str, *, ok: bool = True, trainable: bool = True, reward: float = 0.0, name: str = "agent") -> Any:
-    """What the adapter touches of a trace, for where verifiers is not installed."""
-    dumped = SimpleNamespace(model_dump=lambda **_: {"role": "assistant", "content": text})
-    trace = SimpleNamespace(
-        id=f"trace-{text}",
-        ok=ok,
-        last_error=None,
-        agent=SimpleNamespace(trainable=trainable, name=name),
-        rewards={},
-        reward=reward,
-        info={},
-        branches=[SimpleNamespace(messages=[dumped], tools=[], trainable=True)],
-    )
-    trace.record_reward = lambda name, value, weight: trace.rewards.__setitem__(name, (value, weight))
-    return trace
+async def judged(judge: calipers.Judge, *traces: Any) -> None:
+    await judge_episode(JudgedRun(judge, min_scored=1), SimpleNamespace(id="e1", traces=list(traces)))
 
 
-def episode_with(*traces: Any) -> Any:
-    return SimpleNamespace(id="e1", traces=list(traces))
+async def test_an_unscored_trace_has_no_reward_and_is_not_trained_on(faulty: FaultyServer) -> None:
+    faulty.script(worth(never=(50,)))
+    traces = [trace_of(f"worth {points}") for points in (20, 50, 90)]
+    await judged(judge_at(faulty), *traces)
+    assert [trace.rewards["judge"] for trace in traces] == [0.2, None, 0.9]
+    assert [trace.agent.trainable for trace in traces] == [True, False, True]
+    assert [trace.info["judge"]["status"] for trace in traces] == ["scored", "abstained", "scored"]
 
 
-async def test_an_unscored_trace_has_no_reward_and_is_not_trained_on() -> None:
-    judge = SimulatedJudge({"trace-a": 0.2, "trace-b": 0.9})
-    episode = episode_with(trace_of("a"), trace_of("b"), trace_of("frozen", trainable=False))
-    await judge_episode(episode, calipers.Judge(judge), weight=2.0)
-    assert [trace.rewards for trace in episode.traces] == [{"judge": (0.2, 2.0)}, {"judge": (0.9, 2.0)}, {}]
-    episode = episode_with(trace_of("a"), trace_of("b", name="solver"))
-    await judge_episode(episode, calipers.Judge(judge), agent="solver")
-    assert [sorted(trace.info) for trace in episode.traces] == [[], ["judge"]]
-
-
-async def test_another_reward_that_is_not_finite_is_named_before_the_judge_is_asked() -> None:
-    with pytest.raises(InputError, match="trace-b has a reward of nan"):
-        await judge_episode(episode_with(trace_of("a"), trace_of("b", reward=math.nan)), "embedded")
-
-
-async def test_a_second_reward_of_the_same_name_is_refused() -> None:
-    first = trace_of("a")
-    first.rewards["judge"] = (1.0, 1.0)
-    with pytest.raises(InputError, match="choose another name="):
-        await judge_episode(episode_with(first, trace_of("b")), "embedded")
-
-
-async def test_an_episode_without_a_finished_rollout_is_an_error() -> None:
-    with pytest.raises(CalipersError, match="1 of 1 rollouts failed"):
-        await judge_episode(episode_with(trace_of("a", ok=False)), "embedded")
-    with pytest.raises(CalipersError, match="no rollouts to judge"):
-        await judge_episode(episode_with(), "embedded")
-
-
-@pytest.mark.skipif(HERE, reason="verifiers is installed")
-def test_without_verifiers_the_remedy_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"pip install .verifiers"):
-        best_of_n("embedded")
+async def test_episodes_that_cannot_be_judged_are_errors_before_the_judge_is_asked() -> None:
+    taken = trace_of("a")
+    taken.rewards["judge"] = 1.0
+    with pytest.raises(InputError, match="already has a reward named 'judge'"):
+        await judged(calipers.Judge("embedded"), taken, trace_of("b"))
+    with pytest.raises(CalipersError, match="1 of 2 rollouts failed"):
+        await judged(calipers.Judge("embedded"), trace_of("a", ok=False), trace_of("b"))
 
 
 # --- inside verifiers -----------------------------------------------------------------------------------------------
@@ -118,57 +88,17 @@ async def play(env_class: Any, policy: FaultyServer, *says: str | None) -> Any:
         return await env.run_episode(next(iter(env.taskset)), context)
 
 
-def arrived(episode: Any) -> Any:
-    """The episode as prime-rl's own client takes it from the wire, with tokens to train on."""
-    import verifiers.v1 as vf
-    from prime_rl.orchestrator.envs import Env
-
-    for trace in episode.traces:
-        for node in trace.nodes:
-            node.token_ids, node.mask = [1, 2], [False, node.sampled]
-            node.logprobs = [-1.0] if node.sampled else []
-    wired = vf.WireEpisode.model_validate(episode.model_dump(mode="python"))
-
-    class Client:
-        async def run(self, **_: Any) -> Any:
-            return wired
-
-    env = Env(None, "")
-    env._env_client = Client()
-    return asyncio.run(env.run(None, "policy", None, {}))
-
-
-def advantages(*episodes: Any, algorithm: str = "grpo") -> list[float]:
-    """What prime-rl's algorithm gives each trace it trains on; the same number for each of its tokens."""
-    from prime_rl.configs.algorithm import GRPOAlgoConfig, MaxRLAlgoConfig
-    from prime_rl.orchestrator.algo import ALGORITHM_CLASSES
-    from prime_rl.orchestrator.algo.base import iter_trainable_traces
-
-    config = {"grpo": GRPOAlgoConfig, "max_rl": MaxRLAlgoConfig}[algorithm]()
-    if any(True for _ in iter_trainable_traces(list(episodes))):
-        asyncio.run(ALGORITHM_CLASSES[algorithm](config, None).score_group(list(episodes)))
-    return [
-        next(node.advantages[0] for node in trace.nodes if node.advantages)
-        for _, trace in iter_trainable_traces(list(episodes))
-    ]
-
-
-def has_prime_rl() -> bool:
-    return HERE and importlib.util.find_spec("prime_rl") is not None
-
-
-with_prime_rl = pytest.mark.skipif(not has_prime_rl(), reason="prime-rl's source is not on the path (.ci/engines)")
-
-
 @with_verifiers
 async def test_each_attempt_has_the_judges_reward_and_what_it_said(policy: FaultyServer, faulty: FaultyServer) -> None:
     faulty.script(worth())
-    episode = await play(best_of_n(judge_at(faulty)), policy, "worth 20", "worth 90", "worth 55")
+    made = best_of_n(judge_at(faulty), rubric=lambda task: f"Rubric of: {task.data.prompt}")
+    episode = await play(made, policy, "worth 20", "worth 90", "worth 55")
     assert episode.ok
     assert [trace.reward for trace in episode.traces] == [0.2, 0.9, 0.55]
     assert [trace.info["judge"]["status"] for trace in episode.traces] == ["scored"] * 3
     question = str(faulty.posts[0]["messages"][-1]["content"])
-    assert question.count("Be brief.") == question.count("Tell a joke.") == 1  # the prompt is shown once for all
+    assert question.count("Be brief.") == question.count("\nTell a joke.") == 1  # the prompt is shown once for all
+    assert "Rubric of: Tell a joke." in str(faulty.posts[0]["messages"])
 
 
 @with_verifiers
@@ -180,14 +110,6 @@ async def test_a_lost_sibling_fails_the_episode_before_the_judge_is_paid(
     assert not episode.ok
     assert "1 of 3 rollouts failed" in episode.last_error.message
     assert faulty.posts == []
-
-
-@with_verifiers
-async def test_a_rubric_may_follow_from_the_task(policy: FaultyServer, faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    env_class = best_of_n(judge_at(faulty), rubric=lambda task: f"Rubric of: {task.data.prompt}")
-    await play(env_class, policy, "worth 20", "worth 90")
-    assert "Rubric of: Tell a joke." in str(faulty.posts[0]["messages"])
 
 
 @with_verifiers
@@ -206,42 +128,68 @@ def test_verifiers_finds_the_environment_by_the_name_of_the_users_module(
 # --- prime-rl's own credit ------------------------------------------------------------------------------------------
 
 
-def played(policy: FaultyServer, faulty: FaultyServer, *says: str | None, never: tuple[int, ...] = ()) -> Any:
-    faulty.script(worth(never=never))
-    return arrived(asyncio.run(play(best_of_n(judge_at(faulty)), policy, *says)))
+async def arrived(policy: FaultyServer, judge: Any, *says: str | None) -> Any:
+    """A judged episode as prime-rl's own client takes it from the wire, with tokens to train on."""
+    import verifiers.v1 as vf
+    from prime_rl.orchestrator.envs import Env
+
+    episode = await play(best_of_n(judge), policy, *says)
+    for trace in episode.traces:
+        for node in trace.nodes:
+            node.token_ids, node.mask = [1, 2], [False, node.sampled]
+            node.logprobs = [-1.0] if node.sampled else []
+    wired = vf.WireEpisode.model_validate(episode.model_dump(mode="python"))
+
+    class Client:
+        async def run(self, **_: Any) -> Any:
+            return wired
+
+    env = Env(None, "")
+    env._env_client = Client()
+    return await env.run(None, "policy", None, {})
+
+
+async def advantages(episode: Any, algorithm: str = "grpo") -> dict[str, float]:
+    """What prime-rl's algorithm gives each trace it trains on, by what it said; the same number for each token."""
+    from prime_rl.configs.algorithm import GRPOAlgoConfig, MaxRLAlgoConfig
+    from prime_rl.orchestrator.algo import ALGORITHM_CLASSES
+    from prime_rl.orchestrator.algo.base import iter_trainable_traces
+
+    config = {"grpo": GRPOAlgoConfig, "max_rl": MaxRLAlgoConfig}[algorithm]()
+    if any(True for _ in iter_trainable_traces([episode])):
+        await ALGORITHM_CLASSES[algorithm](config, None).score_group([episode])
+    return {
+        str(trace.branches[0].messages[-1].content): next(node.advantages[0] for node in trace.nodes if node.advantages)
+        for _, trace in iter_trainable_traces([episode])
+    }
 
 
 @with_prime_rl
 @pytest.mark.parametrize("algorithm", ["grpo", "max_rl"])
-@pytest.mark.parametrize("never", [(30,), (30, 65), (10, 30, 65)])
-def test_advantages_are_those_of_the_group_without_the_members_the_judge_did_not_score(
-    policy: FaultyServer, faulty: FaultyServer, never: tuple[int, ...], algorithm: str
+async def test_prime_rl_trains_on_the_scored_as_on_the_group_without_the_others(
+    policy: FaultyServer, faulty: FaultyServer, algorithm: str
 ) -> None:
-    points = (10, 30, 55, 65, 95)
-    whole = played(policy, faulty, *(f"worth {one}" for one in points), never=never)
-    without = played(policy, faulty, *(f"worth {one}" for one in points if one not in never))
-    found, expected = advantages(whole, algorithm=algorithm), advantages(without, algorithm=algorithm)
-    assert len(found) == len(points) - len(never)
-    assert found == expected
+    async def train(judge: Any, groups: Any) -> list[Any]:
+        found = []
+        for texts in groups:
+            by_text = await advantages(await arrived(policy, judge, *texts), algorithm)
+            found.append([by_text.get(text) for text in texts])
+        return found
+
+    await require_advantages_of_the_scored(faulty, train, unscored=None)
 
 
 @with_prime_rl
-def test_nothing_is_trained_on_when_the_judge_is_down_or_a_sibling_is_lost(
-    policy: FaultyServer, faulty: FaultyServer
-) -> None:
-    assert advantages(played(policy, faulty, "worth 20", "worth 90", never=(20, 90))) == []
-    assert advantages(played(policy, faulty, "worth 20", None, "worth 90")) == []
-
-
-@with_prime_rl
-def test_ties_have_equal_advantages_and_a_group_of_ties_is_rejected_as_prime_rl_rejects_any(
+async def test_nothing_is_trained_on_when_the_judge_is_down_or_a_sibling_is_lost_or_all_are_tied(
     policy: FaultyServer, faulty: FaultyServer
 ) -> None:
     from prime_rl.configs.orchestrator import AdvRangeGateConfig
     from prime_rl.orchestrator.curriculum.gates.adv import AdvRangeGate
 
-    two = advantages(played(policy, faulty, "first, worth 70", "worth 10", "second, worth 70"))
-    assert two[0] == two[2]
-    tied = played(policy, faulty, "first, worth 50", "second, worth 50", "third, worth 50")
-    assert advantages(tied) == [0.0, 0.0, 0.0]
+    faulty.script(worth(never=(20, 90)))
+    judge = judge_at(faulty)
+    assert await advantages(await arrived(policy, judge, "worth 20", "worth 90")) == {}
+    assert await advantages(await arrived(policy, judge, "worth 20", None, "worth 90")) == {}
+    tied = await arrived(policy, judge, "first, worth 50", "second, worth 50", "third, worth 50")
+    assert list((await advantages(tied)).values()) == [0.0, 0.0, 0.0]
     assert not AdvRangeGate(AdvRangeGateConfig()).admit([tied])

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.types.encoding import EncodedDict, require_small_when_decoded, to_json, to_json_text
+from calipers.types.encoding import (
+    EncodedDict,
+    as_sentence,
+    counted,
+    require_small_when_decoded,
+    to_json,
+    to_json_text,
+    with_remark,
+)
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -72,16 +80,13 @@ def test_kinds_of_numbers_and_mappings_are_what_they_stand_for():
     assert json.loads(to_json([value, {7: 2**70}])) == [read, {"7": 2**70}]
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_null(value: float):
-    assert to_json([value]) == b"[null]"
-    assert to_json_text([value]) == "[null]"
-
-
-@pytest.mark.parametrize("value", [object(), {1, 2}, b"bytes"])
-def test_what_has_no_json_form_is_refused(value: object):
-    with pytest.raises(TypeError, match="JSON"):
-        to_json({"a": value})
+def test_what_is_no_number_is_null_and_what_has_no_json_form_is_refused():
+    for number in (math.nan, math.inf, -math.inf):
+        assert to_json([number]) == b"[null]"
+        assert to_json_text([number]) == "[null]"
+    for value in (object(), {1, 2}, b"bytes"):
+        with pytest.raises(TypeError, match="JSON"):
+            to_json({"a": value})
 
 
 class Word(str):
@@ -112,16 +117,20 @@ def test_json_of_a_million_strings_is_read_and_of_more_is_refused():
     require_small_when_decoded(b'["' + b'\\"' * 2_200_000 + b'"]')
 
 
-@pytest.mark.parametrize(("mark", "most"), [(b"{", 2**27 // 200), (b"[", 2**27 // 64), (b",", 2**27 // 40)])
-def test_an_object_counts_200_bytes_a_list_64_and_a_value_40(mark: bytes, most: int):
+def test_tiny_values_are_refused_where_they_would_fill_memory_and_a_small_text_never_is():
     blank = b" " * (2**27 // 100)  # a smaller text is not examined
-    require_small_when_decoded(mark * most + blank)
-    with pytest.raises(ValueError, match="too many values"):
-        require_small_when_decoded(mark * (most + 1) + blank)
+    for mark, size in ((b"{", 200), (b"[", 64), (b",", 40)):
+        require_small_when_decoded(mark * (2**27 // size) + blank)
+        with pytest.raises(ValueError, match="too many values"):
+            require_small_when_decoded(mark * (2**27 // size + 1) + blank)
+    require_small_when_decoded(b"{" * (2**27 // 100))
 
 
-def test_a_small_json_is_read_however_many_values_it_has():
-    most = 2**27 // 100
-    require_small_when_decoded(b"{" * most)
-    with pytest.raises(ValueError, match="too many values"):
-        require_small_when_decoded(b"{" * (most + 1))
+def test_words_for_people():
+    shown = [counted(number, "run") for number in (0, 1, 1.0, 12345)]
+    assert shown == ["0 runs", "1 run", "1 run", "12,345 runs"]
+    assert [counted(number, "run has", "runs have") for number in (1, 3)] == ["1 run has", "3 runs have"]
+    sentences = [as_sentence(text) for text in ("m is not there (HTTP 404)", "", "It is.", "Is it?", "See:")]
+    assert sentences == ["m is not there (HTTP 404).", "", "It is.", "Is it?", "See:"]
+    remarks = [with_remark(text, "twice") for text in ("It may help.", "It died", "Is it up?")]
+    assert remarks == ["It may help (twice).", "It died (twice)", "Is it up? (twice)"]

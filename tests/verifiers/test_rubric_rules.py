@@ -67,8 +67,6 @@ def test_a_rule_of_another_shape_is_no_rubric() -> None:
     for rule, words in shapes:
         with pytest.raises(ConfigError, match=words):
             as_rubric([{"text": "x", "rule": rule}])
-    with pytest.raises(ConfigError, match="a criterion with a rule cannot have levels"):
-        as_rubric([{"text": "x", "rule": "has_answer", "levels": {"no": 0, "yes": 1}}])
 
 
 def test_the_same_rule_is_built_once_and_none_is_none() -> None:

@@ -80,27 +80,25 @@ class CriteriaScores:
     def _scores_of_gradings(self, judgments: Sequence[Judgment], n: int) -> Rows:
         """Return, for each candidate, the scores of one judge's gradings."""
         found: dict[int, dict[int, dict[str, Met]]] = {}
-        rated: Rows = [[] for _ in range(n)]
         for judgment in judgments:
             match judgment:
-                case Rating():
-                    rated[judgment.item].append(judgment.value)
                 case Verdict(item=int() as item, criterion=str() as criterion):
                     # In "cycle", the answers of all judges are part of the same grading.
                     grading = judgment.presentation // (self.judges if self.panel == "cycle" else 1)
                     of_item = found.setdefault(grading, {}).setdefault(item, {})
                     if of_item.get(criterion) is None:
-                        of_item[criterion] = judgment.met if judgment.share is None else judgment.share
-        return [rated[item] or self._values(item, found) for item in range(n)]
+                        of_item[criterion] = judgment.met
+        return [self._values(item, found) for item in range(n)]
 
     def _values(self, item: int, found: Gradings) -> list[float]:
         rubric = self._rubric(item)
-        if rubric is None or self.grading.mode == "holistic" or self._score_from_rules(item) is not None:
+        if rubric is None or self._score_from_rules(item) is not None:
             return []
         ruled: dict[str, Met] = {name: verdict.met for name, verdict in self._rule_verdicts(item).items()}
-        values = [self._value(rubric, {**ruled, **found[grading].get(item, {})}) for grading in sorted(found)]
-        if not values and ruled:
-            values = [self._value(rubric, ruled)]
+        verdicts = [{**ruled, **found[grading].get(item, {})} for grading in sorted(found)]
+        if not verdicts and ruled:
+            verdicts = [ruled]
+        values = [self._value(rubric, one) for one in verdicts]
         return [value for value in values if value is not None]
 
     def _rubric(self, item: int) -> Rubric | None:
@@ -120,7 +118,7 @@ class CriteriaScores:
         return graded(
             rubric,
             verdicts,
-            normaliser=grading.formula,
+            normaliser=grading.normaliser,
             on_missing=grading.on_missing,
             coverage=grading.coverage,
         ).value

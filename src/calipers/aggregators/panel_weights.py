@@ -1,19 +1,27 @@
-"""Learns the weight of each judge of a panel, without labels.
+"""Learns the weight of each judge of a panel, without labels or from gold.
 
-If every judge was asked twice or more, the weights are those that best predict what the panel would say without noise,
-where each judge has a vote by how well it repeats itself (over samples, or better over swapped orders). This is the
-regression of Kelley (*Interpretation of Educational Measurements*, 1927) for several judges: the inverse covariance of
-their scores times the covariance with the panel's noiseless scores. If any judge was never asked twice, only agreement
-is known (one common factor: Spearman, *American Journal of Psychology* 15, 1904). Agreement does not tell quality from
-shared errors, so these weights stay close to equal ones.
+Without labels: if every judge was asked twice or more, the weights are those that best predict what the panel would say
+without noise, where each judge has a vote by how well it repeats itself (over samples, or better over swapped orders).
+This is the regression of Kelley (*Interpretation of Educational Measurements*, 1927) for several judges: the inverse
+covariance of their scores times the covariance with the panel's noiseless scores. If any judge was never asked twice,
+only agreement is known (one common factor: Spearman, *American Journal of Psychology* 15, 1904). Agreement does not
+tell quality from shared errors, so these weights stay close to equal ones.
+
+From gold: gold y is explained by the judges' standard scores, y = Z w + e, within groups, of which there are n. Every
+weight is a common value m, about which nothing is known before, plus a deviation of its own, which is normal with
+variance t. With s the variance of e and P the projection that removes the mean over judges, the posterior mean of w
+solves ``(Z'Z + s/t P) w = Z'y``. The ratio s/t is the one with the highest restricted likelihood (Patterson & Thompson,
+*Biometrika* 58, 1971; with m and s integrated out, its -2 log is ``n log(y'y - y'Zw) + log det(Z'Z + s/t P) -
+(judges - 1) log(s/t)``). If the gold does not show that judges differ, s/t has no upper limit, and the weights are
+equal. Without P and with t unlimited, this is least squares: the inverse covariance of the judges' scores times their
+covariances with gold, which is reliability over one minus its square for judges with unrelated errors.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -41,22 +49,12 @@ _BELIEF = 10.0
 
 _EDGE = 1e-9
 
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """The judges' weights, which sum to 1, with each judge's ``agreement`` and ``repeatability`` (None if unknown).
-
-    ``agreement`` is a judge's estimated correlation with what the panel has in common. ``repeatability`` is the
-    correlation between two of its calls within groups.
-    """
-
-    weights: tuple[float, ...]
-    agreement: tuple[float | None, ...]
-    repeatability: tuple[float | None, ...]
+_RATIOS: Final = np.concatenate([np.logspace(-3, 3, 25), [1e6]])
+"""Ratios s/t that are compared, in units of the mean of Z'Z's diagonal. The last one gives equal weights."""
 
 
-def learn_weights(calls: Sequence[Array]) -> Weights:
-    """Learn the judges' weights, to aggregate their ratings into scores, from unlabelled calls.
+def learn_weights(calls: Sequence[Array]) -> tuple[float, ...]:
+    """Return the judges' weights, which sum to 1, to aggregate their ratings into scores, from unlabelled calls.
 
     ``calls`` has an array per judge (groups, calls, members), with NaN for no score. All arrays have the same groups
     and members; the numbers of calls may differ. The weights follow from repeatability, or from agreement if any judge
@@ -64,21 +62,17 @@ def learn_weights(calls: Sequence[Array]) -> Weights:
     (one standard error) gets weight 0.
     """
     judges = len(calls)
-    repeats = tuple(repeatability(one) for one in calls)
     if judges == 1:
-        return Weights((1.0,), (None,), repeats)
+        return (1.0,)
     by_group = _agreement(calls)
-    agreement = _loadings(by_group)
-    known = [one for one in repeats if one is not None]
+    known = [one for one in map(repeatability, calls) if one is not None]
     if len(known) < judges:
-        raw = [one**_TRUST for one in agreement]
+        raw = [one**_TRUST for one in _loadings(by_group)]
     else:
         raw = _noise_removing(by_group.mean(axis=2), _shrunk_repeatability(known, calls))
     weights = _normalised_weights(raw)
     trusted = _agrees_beyond_chance(by_group, weights)
-    return Weights(
-        _normalised_weights([one if kept else 0.0 for one, kept in zip(raw, trusted, strict=True)]), agreement, repeats
-    )
+    return _normalised_weights([one if kept else 0.0 for one, kept in zip(raw, trusted, strict=True)])
 
 
 def _normalised_weights(raw: Sequence[float]) -> tuple[float, ...]:
@@ -209,3 +203,27 @@ def _one_factor_loadings(table: Array) -> Array:
             rest = loadings[others[i]]
             loadings[i] = min(max(float(table[i, others[i]] @ rest / (rest @ rest)), 0.02), 0.98)
     return loadings
+
+
+def gold_weights(scores: Array, products: Array, gold: float, groups: int) -> tuple[float, ...]:
+    """Return weights to aggregate the judges' standard scores with, which are 0 or more and sum to 1.
+
+    ``scores`` is Z'Z (judges, judges), ``products`` Z'y (judges), and ``gold`` y'y, summed over so many ``groups`` with
+    gold, from values less their group's mean. A group counts as one observation, because the judges' errors on its
+    members go together. Weights are equal if nothing is known, or if the judges together contradict gold.
+    """
+    judges = len(products)
+    equal = (1 / judges,) * judges
+    scale = float(np.trace(scores)) / judges
+    if judges == 1 or groups <= judges or scale <= 0:
+        return equal
+    ratios = _RATIOS * scale
+    apart = np.eye(judges) - 1 / judges
+    ridge = 1e-9 * scale * np.eye(judges)  # two judges with the same scores would have no unique weights
+    systems = scores + ridge + ratios[:, None, None] * apart
+    fitted = np.linalg.solve(systems, np.broadcast_to(products[:, None], (len(ratios), judges, 1)))[:, :, 0]
+    left = np.maximum(gold - fitted @ products, 1e-9 * gold)
+    worse = groups * np.log(left) + np.linalg.slogdet(systems)[1] - (judges - 1) * np.log(ratios)
+    weights = np.array(non_negative_solution(systems[int(worse.argmin())], products))
+    total = float(weights.sum())
+    return tuple(float(one) / total for one in weights) if total > 0 else equal

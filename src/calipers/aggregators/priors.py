@@ -11,11 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from calipers.aggregators.bias_correction import verdict_of_comparison
 from calipers.aggregators.noise import Noise
-from calipers.aggregators.pair_bias import PairBias, PairVerdict
+from calipers.aggregators.pair_bias import PairBias, PairVerdict, verdict_of_comparison
 from calipers.aggregators.position_bias import PositionBias
-from calipers.aggregators.resolution import usual_spread
 from calipers.aggregators.two_way import fit_two_way
 from calipers.types import Comparison, Judgment, Rating
 
@@ -94,7 +92,7 @@ def _priors(groups: Sequence[Sequence[Judgment]]) -> JudgePriors:
             for row in _ratings_by_presentation(ratings)
             if len(row) > 1
         ]
-        spread = usual_spread(math.fsum(seen) / len(seen), noise.variance)
+        spread = max(math.fsum(seen) / len(seen) - noise.variance, 0.0)
     return JudgePriors(
         noise, spread, bias, PairBias.learn(pair for group in compared for pair in _verdicts_in_both_orders(group))
     )
@@ -138,7 +136,7 @@ def _weights(groups: Sequence[BySlot], judges: int) -> tuple[float, ...] | None:
             for call, row in enumerate(rows[slot][: depth[slot]]):
                 table[group, call, list(row)] = list(row.values())
         arrays.append(table)
-    return tuple(round(one, 6) for one in learn_weights(arrays).weights)
+    return tuple(round(one, 6) for one in learn_weights(arrays))
 
 
 def _scores_by_call(judgments: Sequence[Judgment]) -> list[dict[int, float]]:

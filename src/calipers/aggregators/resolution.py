@@ -40,7 +40,8 @@ class StoppingRule:
         Also true if the value of another call cannot be estimated: fewer than two candidates have a score, or no
         standard error is known.
         """
-        known = _known(scores)
+        pairs = zip(scores.values, scores.stderrs, strict=True)
+        known = [(value, error) for value, error in pairs if value is not None and error is not None]
         if calls >= self.budget or len(known) < 2:
             return True
         noise = math.fsum(error**2 for _, error in known) / len(known)
@@ -52,31 +53,11 @@ class StoppingRule:
 
         ``seen`` is the variance of the mean scores, and ``noise`` that of one call.
         """
-        true = self._true_variance(seen, noise / calls, freedom)
+        # The variance of the group's true scores, shrunk to the judge's usual spread.
+        true = (_BELIEF * self.spread + freedom * max(seen - noise / calls, 0.0)) / (_BELIEF + freedom)
         return _correlation(true, noise / (calls + 1)) - _correlation(true, noise / calls)
-
-    def _true_variance(self, seen: float, squared_error: float, freedom: int) -> float:
-        """Return the estimated variance of a group's true scores, shrunk to the judge's usual spread."""
-        return (_BELIEF * self.spread + freedom * max(seen - squared_error, 0.0)) / (_BELIEF + freedom)
 
 
 def _correlation(true: float, squared_error: float) -> float:
     """Return the correlation of a group's scores with what they would be without noise; 0 without true spread."""
     return math.sqrt(true / (true + squared_error)) if true > 0 else 0.0
-
-
-def usual_spread(seen: float, noise: float) -> float:
-    """Return the variance of true scores, as seen in the scores into which ratings were aggregated.
-
-    It is the mean variance ``seen`` within groups less the ``noise`` of a call.
-    """
-    return max(seen - noise, 0.0)
-
-
-def _known(scores: Scores) -> list[tuple[float, float]]:
-    """Return the scores and standard errors of the candidates that have both."""
-    return [
-        (value, error)
-        for value, error in zip(scores.values, scores.stderrs, strict=True)
-        if value is not None and error is not None
-    ]

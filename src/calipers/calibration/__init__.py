@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from calipers.calibration import curves, metrics, series
-from calipers.calibration.choice import Choice, Way, choose_way, measured_ways
+from calipers.calibration import metrics, series
+from calipers.calibration.choice import Choice, choose_way
 from calipers.calibration.findings import (
     Finding,
     findings_about_choice,
@@ -20,8 +20,10 @@ from calipers.calibration.findings import (
     findings_about_series,
 )
 from calipers.calibration.metrics import Difference, JudgeFigures, plain
-from calipers.calibration.recommend import Asked, recommendation_toml
+from calipers.calibration.recommend import recommendation_toml
 from calipers.calibration.records import Key, Measure, Record, as_records
+from calipers.calibration.ways import Way, measured_ways
+from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
 from calipers.types import TrajectoryGroup
@@ -73,7 +75,7 @@ def calibrate(
     *,
     per_group: Mapping[Measure, float] | None = None,
     rubrics: Mapping[str, str] | None = None,
-    asked: Mapping[Key, Asked] | None = None,
+    asked: Mapping[Key, Settings] | None = None,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Calibration:
     """Measure judges by their recorded ``judgments`` of ``groups`` whose members have ``gold``.
@@ -81,11 +83,11 @@ def calibrate(
     ``groups`` is a groups file, or an iterable of groups as for ``score_group``; ``judgments`` is a file of recorded
     answers (docs/calibration.md), or an iterable of its objects. ``per_group`` limits the cost of a group, as in
     ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within this limit. ``rubrics`` are
-    the rubric files of prompt variants by name, so that the recommendation can name them. ``asked`` are the request
-    settings of judges that ``collect_judgments`` has asked (its ``asked_by_key``), so that the recommendation asks with
-    them. Lines that cannot be read are passed to ``on_error``, listed in ``problems`` and skipped. Groups and
-    judgments may also be data frames or datasets. Raises InputError for a missing or empty file, ConfigError for a
-    limit that cannot be meant.
+    the rubric files of prompt variants by name, so that the recommendation can name them. ``asked`` are the settings of
+    judges that ``collect_judgments`` has asked (its ``settings_by_key``), so that the recommendation asks with them.
+    Lines that cannot be read are passed to ``on_error``, listed in ``problems`` and skipped. Groups and judgments may
+    also be data frames or datasets. Raises InputError for a missing or empty file, ConfigError for a limit that cannot
+    be meant.
     """
     _require_limit(per_group)
     problems: list[InputError] = []
@@ -97,7 +99,7 @@ def calibrate(
 
     frame = series.Frame.of(_groups(groups, complain))
     built, tally = series.build_series(as_records(judgments, on_error=complain), frame)
-    drawn = [curves.fidelity_curve(one, one.gold(frame)) for one in built]
+    drawn = [series.fidelity_curve(one, one.gold(frame)) for one in built]
     measured = tuple(metrics.figures_of_series(one, frame, curve) for one, curve in zip(built, drawn, strict=True))
     alone = measured_ways(built, drawn, frame)
     choice = choose_way(alone, per_group, built, frame)

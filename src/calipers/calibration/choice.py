@@ -3,15 +3,14 @@
 The rule: within a limit, the way with the best agreement with gold; without a limit, the cheapest way that reaches 98.5
 % of the best. A panel is only considered if it beats the best single judge of no higher price by more than one standard
 error. The figures of the choice are nested cross-validation (Stone 1974): the whole search, including panels and their
-weights, is repeated without each fifth of the prompts, and what it chooses is measured on that fifth. Only measured
-ways are considered: nothing is extrapolated to more calls.
+weights, is repeated without each fifth of the prompts, and what it chooses is measured on that fifth.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,126 +18,15 @@ import numpy as np
 
 from calipers.backends.names import is_stand_in
 from calipers.calibration import measures
-from calipers.calibration.comparable import FOLDS, Common, Folds, common_groups, folds, prompts
-from calipers.calibration.curves import Curve, Interval
-from calipers.calibration.measures import Array, Flags
-from calipers.calibration.panels import PanelSpace, Plan
-from calipers.calibration.records import Cost, Key, Measure, shared_measure
+from calipers.calibration.comparable import FOLDS, Common, common_groups, folds, prompts
+from calipers.calibration.measures import Array, Counts, Flags, Interval
+from calipers.calibration.records import Cost, Measure, shared_measure
 from calipers.calibration.series import Frame, Series
+from calipers.calibration.ways import PanelSpace, Way
 
 SHARE_OF_BEST: Final = 0.985
 """The share of the best way's fidelity that a cheaper way must reach."""
 _ROUNDING: Final = 1 + 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A way to judge a group: judges by their ``keys`` (several are a panel with ``weights``), with settings of a run.
-
-    ``cost`` is that of a group; ``fidelity`` has one figure for each group of the frame, NaN if unknown. ``resolve`` is
-    the tolerance of the stopping rule, if it is used, and ``most`` its limit of presentations. ``error_correlation`` is
-    the mean correlation of two members' errors.
-    """
-
-    keys: tuple[Key, ...]
-    orders: int
-    samples: int
-    cost: Cost
-    fidelity: Array = field(repr=False, compare=False)
-    weights: tuple[float, ...] | None = None
-    resolve: float | None = None
-    most: int | None = None
-    error_correlation: float | None = None
-
-    @property
-    def judges(self) -> tuple[str, ...]:
-        """The judges' names."""
-        return tuple(key.judge for key in self.keys)
-
-    @property
-    def protocol(self) -> str:
-        """How all judges are asked."""
-        return self.keys[0].mode
-
-    @property
-    def prompt_variant(self) -> str | None:
-        """The prompt variant with which all judges are asked."""
-        return self.keys[0].prompt_variant
-
-    @property
-    def temperature(self) -> float | None:
-        """The temperature at which all judges are asked; None if it is unknown, or they differ in it."""
-        return self.keys[0].temperature if len({key.temperature for key in self.keys}) == 1 else None
-
-    @property
-    def effective_votes(self) -> float | None:
-        """How many judges with unrelated errors would be as good: size by design effect (Kish 1965), at most the size.
-
-        None if the correlation of errors is unknown.
-        """
-        related, size = self.error_correlation, len(self.keys)
-        return None if related is None else size / (1 + (size - 1) * max(related, 0.0))
-
-    @property
-    def name(self) -> str:
-        """A name that distinguishes this way from the others of a calibration."""
-        return self.called({})
-
-    def called(self, names: Mapping[str, str]) -> str:
-        """Return the name of this way, with ``names`` in place of the judges' names."""
-        heat = self.temperature
-        asked = [self.protocol, self.prompt_variant, None if heat is None else f"t={heat:g}"]
-        asked += [f"{self.orders} order{'s' * (self.orders > 1)}" + (f" x {self.samples}" if self.samples > 1 else "")]
-        asked += [] if self.resolve is None else [f"resolve {self.resolve:g}"]
-        apart = heat is None
-        shown = [
-            names.get(key.judge, key.judge)
-            + (f" (t={key.temperature:g})" if apart and key.temperature is not None else "")
-            for key in self.keys
-        ]
-        return f"{' + '.join(shown)}: {', '.join(filter(None, asked))}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the object of ``ways`` in the JSON report, with its mean fidelity and interval."""
-        members = zip(self.keys, self.weights or (), strict=False)
-        names = "judges protocol orders samples cost prompt_variant temperature weights resolve most"
-        names += " error_correlation effective_votes"
-        return {name: getattr(self, name) for name in names.split()} | {
-            "members": [
-                {"judge": key.judge, "temperature": key.temperature, "weight": share} for key, share in members
-            ],
-            "advantage_fidelity": measures.mean_over_groups(self.fidelity),
-            "advantage_fidelity_interval": measures.bootstrap_interval(self.fidelity),
-            "groups": int((~np.isnan(self.fidelity)).sum()),
-        }
-
-
-def measured_ways(series: Sequence[Series], curves: Sequence[Curve], frame: Frame) -> list[Way]:
-    """Return all ways to query single judges that were measured; ``curves`` belong to ``series``."""
-    ways = (way for one, curve in zip(series, curves, strict=True) for way in _single_judge_ways(one, curve, frame))
-    return [way for way in ways if not np.isnan(way.fidelity).all()]
-
-
-def _single_judge_ways(series: Series, curve: Curve, frame: Frame) -> Iterator[Way]:
-    one_call, keys = series.presentation, (series.key,)
-    for count, levels in curve.by_count.items():
-        asked = orders_and_samples(series.key.mode, count)
-        if asked is not None:
-            yield Way(keys, *asked, one_call.times(count), series.on_frame(levels, frame))
-    resolved = curve.resolved
-    if resolved is not None and curve.stopped is not None and resolved.gain_interval and resolved.gain_interval[0] > 0:
-        fidelity = series.on_frame(curve.stopped, frame)
-        cost = one_call.times(resolved.calls)
-        yield Way(keys, 1, 1, cost, fidelity, resolve=resolved.tolerance, most=series.most)
-
-
-def orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
-    """Return the orders and samples with which a run makes ``count`` calls; None if none do."""
-    if protocol == "listwise":
-        return count, 1
-    if protocol == "pairwise" and count > 1:
-        return (2, count // 2) if count % 2 == 0 else None
-    return 1, count
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +100,7 @@ class Contest:
 
     def offer(self, train: Flags) -> list[Way]:
         """Return what can be chosen if only the groups ``train`` are known, by rising price."""
-        panels = [] if self.space is None else [_panel_way(self.space, plan) for plan in self.space.plans(train)]
+        panels = [] if self.space is None else self.space.panels(train)
         return sorted([*self.alone, *panels], key=self._price)
 
     def levels(self, ways: Sequence[Way], train: Flags) -> tuple[Array, Array]:
@@ -231,7 +119,7 @@ class Contest:
         picks = [_pick(levels, costs, self.share), *(_pick(some, costs, 1.0) for some in within)]
         return [ways[place] for place in picks]
 
-    def held_out(self, sources: Folds, prices: Sequence[float]) -> list[Array]:
+    def held_out(self, sources: Counts, prices: Sequence[float]) -> list[Array]:
         """Cross-validate: return each group's fidelity under the ways that ``choose`` takes on the other folds.
 
         ``sources`` number the groups' prompts. All are NaN if the groups cannot be divided into folds.
@@ -267,12 +155,6 @@ class Contest:
         if len({one.key.judge for one in members}) < 2 or not wanted.any():
             return None
         return PanelSpace(members, frame, wanted, self._is_affordable)
-
-
-def _panel_way(space: PanelSpace, plan: Plan) -> Way:
-    keys = tuple(space.series[place].key for place in plan.members)
-    orders, samples = orders_and_samples(keys[0].mode, plan.count) or (1, plan.count)
-    return Way(keys, orders, samples, space.cost(plan), space.fidelity(plan), plan.weights)
 
 
 def choose_way(

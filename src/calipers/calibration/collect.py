@@ -6,12 +6,11 @@ Every answer goes through ``Judge``, so that the figures are those of a run.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from calipers.backends.names import name_without_password
-from calipers.calibration.recommend import Asked
 from calipers.calibration.records import Key
 from calipers.config.settings import Settings
 from calipers.errors import InputError
@@ -35,27 +34,12 @@ from calipers.types import (
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """The cost of querying one judge, tests of its server included.
-
-    ``cost_usd`` None is unknown; ``unscored`` counts trajectories without a score. ``reused`` of the ``calls`` were in
-    the ledger already, and ``probes`` are those that test the server.
-    """
-
-    judge: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
-    unscored: int
-    reused: int = 0
-    probes: int = 0
-
-
 @dataclass(slots=True)
 class JudgeAnswers:
-    """The judgments of one judge so far, and the results that they led to."""
+    """The judgments of one judge so far, and the results that they led to.
+
+    ``reused`` answers were in the ledger already; ``probed`` are calls that test the server.
+    """
 
     judge: str
     protocol: str = "listwise"
@@ -108,20 +92,47 @@ class JudgeAnswers:
         return {"group_id": group_id, "judge": self.judge, **asked, **answer}
 
     @property
-    def asked_by_key(self) -> dict[Key, Asked]:
-        """How the judge was asked, by the keys of its judgments."""
-        asked = Asked() if self.settings is None else Asked.of(self.settings)
+    def settings_by_key(self) -> dict[Key, Settings]:
+        """The settings with which the judge was asked, by the keys of its judgments."""
         modes = {one["mode"] for one in self.judgments}
-        return {Key(self.judge, mode, self.prompt_variant, self.temperature): asked for mode in modes}
+        settings = self.settings
+        if settings is None:
+            return {}
+        return {Key(self.judge, mode, self.prompt_variant, self.temperature): settings for mode in modes}
 
-    def spent(self) -> Spent:
-        """Return the cost of the judge's answers so far."""
-        probes, probing = self.probed
-        unscored = sum(reward is None for one in self.results for reward in one.rewards)
-        calls = probes + sum(one.judge_calls for one in self.results)
-        usage = Usage.total([probing, *(one.usage for one in self.results)])
-        tokens = usage.input_tokens, usage.output_tokens
-        return Spent(self.judge, calls, *tokens, usage.cost_usd, unscored, self.reused, probes)
+    @property
+    def calls(self) -> int:
+        """The number of answers about groups, those of the ledger included."""
+        return sum(one.judge_calls for one in self.results)
+
+    @property
+    def usage(self) -> Usage:
+        """What the judge's answers cost, tests of its server included."""
+        return Usage.total([self.probed[1], *(one.usage for one in self.results)])
+
+    @property
+    def unscored(self) -> int:
+        """The number of trajectories without a score."""
+        return sum(reward is None for one in self.results for reward in one.rewards)
+
+    async def ask(self, judge: Judge, groups: Iterable[TrajectoryGroup]) -> AsyncIterator[GroupResult]:
+        """Query the judge about ``groups`` and yield the results, which are also kept; close it at the end.
+
+        Raises ConfigError for a judge that cannot be reached, or that refuses every question.
+        """
+        self.settings = judge.settings
+        temperature = (judge.settings.calls.params or {}).get("temperature")
+        self.temperature = temperature if isinstance(temperature, int | float) else None
+        try:
+            for warning in await check_or_continue(judge):
+                _log.warning("%s", warning)
+            async for result in judge.score_groups(groups):
+                await judge.require_answering()
+                self.results.append(result)
+                yield result
+            self.reused, self.probed = judge.store.reused, judge.probed
+        finally:
+            judge.close()
 
 
 def require_askable(name: str, **options: Any) -> None:
@@ -148,20 +159,8 @@ async def collect_judgments(
     answers = JudgeAnswers.of(name, protocol, prompt_variant)
     watchers = [*options.pop("watchers", ()), answers.observe]
     judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, **options, "watchers": watchers})
-    answers.settings = judge.settings
-    temperature = (judge.settings.calls.params or {}).get("temperature")
-    answers.temperature = temperature if isinstance(temperature, int | float) else None
-    try:
-        for warning in await check_or_continue(judge):
-            _log.warning("%s", warning)
-        async for result in judge.score_groups(judgeable):
-            await judge.require_answering()
-            answers.results.append(result)
-            answers.record_unanswered(result)
-        answers.reused = judge.store.reused
-    finally:
-        judge.close()
-    answers.probed = judge.probed
+    async for result in answers.ask(judge, judgeable):
+        answers.record_unanswered(result)
     return answers
 
 

@@ -10,11 +10,11 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
-from calipers.calibration.measures import Array, Flags
+from calipers.calibration.measures import Array, Counts, Flags
 from calipers.calibration.series import Frame
 from calipers.types import TrajectoryGroup
 from calipers.types.encoding import to_json_text
@@ -22,7 +22,6 @@ from calipers.types.encoding import to_json_text
 MIN_GROUPS: Final = 30
 """The fewest groups for a choice: with fewer groups, intervals are too wide."""
 FOLDS: Final = 5
-Folds: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def common_groups(table: Array) -> Common:
     return Common(every, np.asarray(known.any(axis=0)), shared=False)
 
 
-def prompts(frame: Frame) -> Folds:
+def prompts(frame: Frame) -> Counts:
     """Return a number for each group; groups with the same prompt have the same number."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(prompt_of(one), len(numbers)) for one in frame.groups], dtype=np.int64)
@@ -73,7 +72,7 @@ def prompt_of(group: TrajectoryGroup) -> str:
     return f"group {group.group_id}"
 
 
-def folds(sources: Sequence[int] | Folds) -> Folds | None:
+def folds(sources: Sequence[int] | Counts) -> Counts | None:
     """Return the fold (0 to 4) of each group, from its prompt's number and a fixed seed.
 
     Prompts with the most groups are dealt first, each to the fold that has the fewest groups. None if there are fewer

@@ -13,6 +13,8 @@ import numpy as np
 
 Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+Counts: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+Interval: TypeAlias = tuple[float, float]
 
 _EDGE = 1e-9
 _RESAMPLES = 1000
@@ -27,10 +29,7 @@ def mean_of_known(values: Array, *, axis: int) -> Array:
 
 
 def measurable_groups(scores: Array, gold: Array) -> Flags:
-    """Return flags of the groups that can be calibrated.
-
-    They have at least two members that have a score and gold, and different gold.
-    """
+    """Return flags of the groups that can be calibrated: two members have a score and gold, and different gold."""
     known = ~(np.isnan(scores) | np.isnan(gold))
     high = np.where(known, gold, -np.inf).max(axis=-1)
     low = np.where(known, gold, np.inf).min(axis=-1)
@@ -45,10 +44,7 @@ def centred_values(values: Array, known: Flags) -> Array:
 
 
 def fidelity(scores: Array, gold: Array) -> Array:
-    """Return the correlation (Pearson) of scores and gold within each group.
-
-    It is in [-1, 1], and 0 if all scores are equal.
-    """
+    """Return the correlation (Pearson) of scores and gold within each group, 0 if all scores are equal."""
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = centred_values(scores, known), centred_values(gold, known)
     size = np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1))
@@ -57,10 +53,7 @@ def fidelity(scores: Array, gold: Array) -> Array:
 
 
 def top1(scores: Array, gold: Array) -> Array:
-    """Return 1 if the best-scored member has the best gold, else 0.
-
-    Among equal best scores it is the share that have it.
-    """
+    """Return 1 if the best-scored member has the best gold, else 0; of equal best scores, the share that have it."""
     known = ~(np.isnan(scores) | np.isnan(gold))
     chosen = _best(scores, known)
     right = chosen & _best(gold, known)
@@ -73,20 +66,14 @@ def _best(values: Array, known: Flags) -> Flags:
 
 
 def pair_signs(values: Array, known: Flags) -> Array:
-    """Return the sign of each difference of two members, (groups, members, members).
-
-    It is 0 for ties and unknown values.
-    """
+    """Return the sign of each difference of two members, (groups, members, members); 0 for ties and unknown values."""
     gaps = np.where(known, values, 0.0)[..., :, None] - np.where(known, values, 0.0)[..., None, :]
     both = known[..., :, None] & known[..., None, :]
     return np.where(both & (np.abs(gaps) > _EDGE), np.sign(gaps), 0.0)
 
 
 def tau_b(scores: Array, gold: Array) -> Array:
-    """Return Kendall's tau-b of scores and gold within each group (*Biometrika* 33, 1945).
-
-    It is in [-1, 1], and 0 if all scores are equal.
-    """
+    """Return Kendall's tau-b of scores and gold within each group (*Biometrika* 33, 1945), 0 if all are equal."""
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = pair_signs(scores, known), pair_signs(gold, known)
     size = np.sqrt((one**2).sum(axis=(-1, -2)) * (other**2).sum(axis=(-1, -2)))
@@ -97,9 +84,8 @@ def tau_b(scores: Array, gold: Array) -> Array:
 def sign_error(scores: Array, gold: Array) -> Array:
     """Return the share of members whose advantage has the wrong sign, in [0, 1].
 
-    The advantage is the score minus the group's mean.
-
-    Members whose gold is the group's mean do not count; an advantage of 0 where there should be one counts half.
+    The advantage is the score minus the group's mean. Members whose gold is the group's mean do not count; an advantage
+    of 0 where there should be one counts half.
     """
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = (
@@ -117,12 +103,10 @@ def mean_over_groups(by_group: Array) -> float | None:
     return float(known.mean()) if len(known) else None
 
 
-def bootstrap_interval(by_group: Array) -> tuple[float, float] | None:
-    """Return a 95 % percentile bootstrap interval of a calibration measure's mean over groups.
+def bootstrap_interval(by_group: Array) -> Interval | None:
+    """Return a 95 % percentile bootstrap interval (Efron 1979) of a calibration measure's mean over groups.
 
-    The method is Efron's (1979), from a fixed seed.
-
-    None below two groups.
+    From a fixed seed. None below two groups.
     """
     known = by_group[~np.isnan(by_group)]
     if len(known) < 2:

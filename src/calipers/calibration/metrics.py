@@ -17,8 +17,7 @@ import numpy as np
 
 from calipers.aggregators.panel_weights import repeatability
 from calipers.calibration import measures, repeats
-from calipers.calibration.curves import ByCalls, Curve, Interval, Resolved
-from calipers.calibration.measures import Array, Flags
+from calipers.calibration.measures import Array, Flags, Interval
 from calipers.calibration.records import Cost, Key
 from calipers.calibration.series import Frame, Series
 
@@ -29,7 +28,7 @@ _HONEST: Final = "Observed over stated variance of differences between halves of
 _LENGTH: Final = "The correlation of scores with the length of answers. What exceeds gold's own, training exploits."
 _FIRST: Final = "Of pairs with a preference, the share in which the answer shown first was preferred."
 _FLIPS: Final = "Of pairs asked in both orders, the share that changed."
-_FAILED: Final = "The share of candidates (of criteria: of rows) that got no usable score."
+_FAILED: Final = "The share of candidates (of criteria: of verdicts) that got no usable score."
 _SHARE: Final[Mapping[str, Any]] = {"range": [0, 1]}
 _AROUND_0: Final = {"range": [-1, 1], "level": {"value": 0, "label": "none"}}
 _AROUND_1: Final = {"range": [0, 2], "level": {"value": 1, "label": "honest"}}
@@ -98,8 +97,8 @@ def _repeatability(answers: Evidence) -> float | None:
 
 def _noise(answers: Evidence) -> float | None:
     series = answers.series
-    learned = None if series.key.mode == "pairwise" else repeats.learn_noise(series.calls, shared=series.shared)
-    return None if learned is None else math.sqrt(learned.noise.variance)
+    noise = None if series.key.mode == "pairwise" else repeats.learn_noise(series.calls, shared=series.shared)
+    return None if noise is None else math.sqrt(noise.variance)
 
 
 def _stderr_ratio(answers: Evidence) -> float | None:
@@ -195,6 +194,15 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class ByCalls:
+    """Advantage fidelity from ``calls`` calls a group, the mean over cyclic windows, with its 95 % interval."""
+
+    calls: int
+    advantage_fidelity: float
+    advantage_fidelity_interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeFigures:
     """The figures of one (judge, mode, prompt_variant, temperature); None if unknown.
 
@@ -209,7 +217,6 @@ class JudgeFigures:
     intervals: Mapping[str, Interval | None]
     missing: Missing
     by_calls: tuple[ByCalls, ...]
-    resolve: Resolved | None
     place_curve: tuple[float, ...] | None
     cost: Cost
 
@@ -255,8 +262,8 @@ def plain(value: Any) -> Any:
             return value
 
 
-def figures_of_series(series: Series, frame: Frame, curve: Curve) -> JudgeFigures:
-    """Return the figures of a judge; ``curve`` is that of its series."""
+def figures_of_series(series: Series, frame: Frame, curve: Mapping[int, Array]) -> JudgeFigures:
+    """Return the figures of a judge; ``curve`` is the fidelity curve of its series."""
     answers = Evidence(series, frame, series.scores(0, series.most))
     values: dict[str, Any] = {}
     intervals: dict[str, Interval | None] = {}
@@ -266,13 +273,17 @@ def figures_of_series(series: Series, frame: Frame, curve: Curve) -> JudgeFigure
             intervals[metric.name] = measures.bootstrap_interval(measured)
             measured = measures.mean_over_groups(measured)
         values[metric.name] = measured
+    means = ((count, measures.mean_over_groups(levels), levels) for count, levels in curve.items())
     return JudgeFigures(
         series.key,
         values,
         intervals,
         _missing(answers),
-        curve.points,
-        curve.resolved,
+        tuple(
+            ByCalls(count, mean, measures.bootstrap_interval(levels))
+            for count, mean, levels in means
+            if mean is not None
+        ),
         None if series.places is None else series.places.curve,
         series.cost.times(1 / len(series.rows)),
     )

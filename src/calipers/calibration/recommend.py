@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from calipers.backends.names import is_stand_in, short_names
 from calipers.calibration import measures
-from calipers.calibration.choice import SHARE_OF_BEST, Choice, Way
+from calipers.calibration.choice import SHARE_OF_BEST, Choice
 from calipers.calibration.comparable import MIN_GROUPS
-from calipers.calibration.curves import Interval
+from calipers.calibration.measures import Interval
 from calipers.calibration.metrics import JudgeFigures
 from calipers.calibration.records import Cost, Key, Measure
+from calipers.calibration.ways import Way
 from calipers.config.settings import Settings
 
 _UNRELATED: Final = 0.005
@@ -29,50 +29,36 @@ _UNITS: Final[Mapping[Measure, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How a calibration asked a judge, as far as its answers do not say it: settings of ``Judge`` by flat names."""
-
-    params: Mapping[str, Any] = field(default_factory=dict)
-    expected: bool = False
-    price: Sequence[float] | None = None
-
-    @classmethod
-    def of(cls, settings: Settings) -> Asked:
-        """Return what a judge with these ``settings`` was asked with."""
-        price = settings.calls.price
-        single = None if isinstance(price, Mapping) else price
-        return cls(dict(settings.calls.params or {}), settings.question.expected, single)
-
-
 def recommendation_toml(
     choice: Choice | None,
     judges: Sequence[JudgeFigures],
     limit: Mapping[Measure, float] | None = None,
     rubrics: Mapping[str, str] | None = None,
-    asked: Mapping[Key, Asked] | None = None,
+    asked: Mapping[Key, Settings] | None = None,
 ) -> str:
     """Return the recommendation: a block of TOML for calipers.toml, with a reason above every line.
 
-    ``rubrics`` are the files of prompt variants, by the variant's name. ``asked`` says how judges were asked, as far as
-    their answers do not say it.
+    ``rubrics`` are the files of prompt variants, by the variant's name. ``asked`` are the settings with which judges
+    were asked, as far as their answers do not say it.
     """
     if choice is None:
         return _no_recommendation(judges, limit)
     way, names = choice.way, short_names(one.judge for one in judges)
-    figures = _figures_of(way, judges)
-    lines = [*_measured(choice, names), *_unscored(figures, names), *_price(choice, limit, names)]
-    lines += _panel(way, names) if len(way.judges) > 1 else [f"judge = [{_text(way.judges[0])}]"]
-    lines += [*request_lines(way.keys, asked or {}, names), *_rubric(way, rubrics or {})]
-    lines += _questions(way, figures)
-    lines += [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures[:1]]
+    figures = [one for one in judges if one.key in way.keys]
+    lines = [
+        *_measured(choice, figures, names),
+        *_price(choice, limit, names),
+        *_judges(way, names),
+        *request_lines(way.keys, asked or {}, names),
+        *_question(way, figures, rubrics or {}),
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None) -> str:
     measured = [one for one in judges if one.advantage_fidelity is not None]
     if measured and all(is_stand_in(one.judge) for one in measured):
-        names = sorted({_comment(one.judge) for one in measured})
+        names = sorted({_one_line(one.judge) for one in measured})
         are = "is" if len(names) == 1 else "are"
         return f"# No recommendation: {', '.join(names)} {are} for tests, not for training. Measure a model.\n"
     if limit and measured:
@@ -87,54 +73,48 @@ def _limits(limit: Mapping[Measure, float]) -> str:
     return " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
 
 
-def _measured(choice: Choice, names: Mapping[str, str]) -> list[str]:
+def _measured(choice: Choice, figures: Sequence[JudgeFigures], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield comments on what the choice rests on, and on groups that its judges did not score."""
     fidelity = choice.way.fidelity
     known = len(fidelity) - int(np.isnan(fidelity).sum())
     interval = measures.bootstrap_interval(fidelity)
-    level = f"{measures.mean_over_groups(fidelity):.3f}{_interval(interval)}"
     tried = f"The best of {choice.tried:,} ways tried. " if choice.tried > 1 else ""
-    lines = [f"# {tried}Measured on {known} group{'s' * (known != 1)}: advantage fidelity {level}."]
+    yield f"# {tried}Measured on {known} group{'s' * (known != 1)}: advantage fidelity {_level(fidelity, interval)}."
     if choice.fidelity is not None:
-        lines.append(f"# On groups that had no part in the choice: {choice.fidelity:.3f}{_interval(choice.interval)}.")
+        yield f"# On groups that had no part in the choice: {choice.fidelity:.3f}{_ends(choice.interval)}."
     if known < MIN_GROUPS:
-        lines.append(f"# Fewer than {MIN_GROUPS} groups: too few for a reliable choice.")
+        yield f"# Fewer than {MIN_GROUPS} groups: too few for a reliable choice."
     if interval and interval[1] < 0:
-        lines.append("# Better members get lower scores. Do not train on it.")
+        yield "# Better members get lower scores. Do not train on it."
     elif interval and interval[0] <= 0:
-        lines.append("# Its interval includes 0: it may be no better than chance. Do not train on it.")
+        yield "# Its interval includes 0: it may be no better than chance. Do not train on it."
     if not choice.common.shared:
-        lines.append("# Not all ways were measured on the same groups: each was compared on its own.")
-    aside = sorted({_name(one.judges[0], names) for one in choice.aside})
-    return [*lines, *([f"# Not compared, because they scored too few groups: {', '.join(aside)}."] if aside else [])]
+        yield "# Not all ways were measured on the same groups: each was compared on its own."
+    if aside := sorted({_name(one.judges[0], names) for one in choice.aside}):
+        yield f"# Not compared, because they scored too few groups: {', '.join(aside)}."
+    for one in figures:
+        if total := one.missing.total:
+            gave = f"{_name(one.judge, names)} gave no score in {total} of {total + one.groups} groups"
+            yield f"# {gave}: {one.missing.as_text()}."
 
 
-def _unscored(figures: Sequence[JudgeFigures], names: Mapping[str, str]) -> list[str]:
-    """Return comments about groups that the judges of a way did not score; these groups teach nothing."""
-    return [
-        f"# {_name(one.judge, names)} gave no score in {one.missing.total} of {one.missing.total + one.groups} groups: "
-        f"{one.missing.as_text()}."
-        for one in figures
-        if one.missing.total
-    ]
+def _level(fidelity: measures.Array, interval: Interval | None) -> str:
+    return f"{measures.mean_over_groups(fidelity):.3f}{_ends(interval)}"
 
 
-def _interval(ends: Interval | None) -> str:
+def _ends(ends: Interval | None) -> str:
     return "" if ends is None else f" [{ends[0]:.3f}, {ends[1]:.3f}]"
 
 
-def _price(choice: Choice, limit: Mapping[Measure, float] | None, names: Mapping[str, str]) -> list[str]:
+def _price(choice: Choice, limit: Mapping[Measure, float] | None, names: Mapping[str, str]) -> Iterator[str]:
     way, dearest = choice.way, choice.frontier[-1]
-    lines = [f"# A group costs {_as_text(way.cost)}."]
+    yield f"# A group costs {_as_text(way.cost)}."
     if limit:
-        return [*lines, f"# The best way that costs at most {_limits(limit)} a group."]
-    if dearest is way:
-        return lines
-    level = f"{measures.mean_over_groups(dearest.fidelity):.3f} for {_as_text(dearest.cost)}"
-    return [
-        *lines,
-        f"# It is the cheapest, in {_UNITS[choice.measure]}, with {SHARE_OF_BEST:.1%} of the best way's fidelity.",
-        f"# The best way costs more: {_comment(dearest.called(names))}: {level}.",
-    ]
+        yield f"# The best way that costs at most {_limits(limit)} a group."
+    elif dearest is not way:
+        level = f"{_level(dearest.fidelity, None)} for {_as_text(dearest.cost)}"
+        yield f"# It is the cheapest, in {_UNITS[choice.measure]}, with {SHARE_OF_BEST:.1%} of the best way's fidelity."
+        yield f"# The best way costs more: {_one_line(dearest.called(names))}: {level}."
 
 
 def _as_text(cost: Cost) -> str:
@@ -145,99 +125,85 @@ def _as_text(cost: Cost) -> str:
     return ", ".join(parts)
 
 
-def _panel(way: Way, names: Mapping[str, str]) -> list[str]:
-    weights = way.weights or ()
-    shares = ", ".join(f"{names.get(one, one)} {share:.2f}" for one, share in zip(way.judges, weights, strict=True))
-    lines = [
-        "# Together they beat the best single judge of no higher price by more than one standard error.",
-        f"# Weights, learned from gold: {_comment(shares)}.",
-        f"judge = {json.dumps(list(way.judges), ensure_ascii=False)}",
-        'panel = "all"',
-        f'weights = "{",".join(f"{share:.4g}" for share in weights)}"',
-    ]
-    related, votes = way.error_correlation, way.effective_votes
-    if related is None or votes is None or related < _UNRELATED:
-        return lines
-    return [
-        *lines,
-        f"# Their errors go together: they are as good as {votes:.1f} judges with unrelated errors.",
-        f"error_correlation = {min(related, _MOST_RELATED):.2g}",
-    ]
+def _judges(way: Way, names: Mapping[str, str]) -> Iterator[str]:
+    if way.weights is None:
+        yield f"judge = [{_text(way.judges[0])}]"
+        return
+    shares = [f"{names.get(one, one)} {share:.2f}" for one, share in zip(way.judges, way.weights, strict=True)]
+    yield "# Together they beat the best single judge of no higher price by more than one standard error."
+    yield f"# Weights, learned from gold: {_one_line(', '.join(shares))}."
+    yield f"judge = {json.dumps(list(way.judges), ensure_ascii=False)}"
+    yield 'panel = "all"'
+    yield f'weights = "{",".join(f"{share:.4g}" for share in way.weights)}"'
+    related, size = way.error_correlation, len(way.keys)
+    if related is not None and related >= _UNRELATED:
+        votes = size / (1 + (size - 1) * related)  # the design effect (Kish 1965)
+        yield f"# Their errors go together: they are as good as {votes:.1f} judges with unrelated errors."
+        yield f"error_correlation = {min(related, _MOST_RELATED):.2g}"
 
 
-def request_lines(keys: Sequence[Key], asked: Mapping[Key, Asked], names: Mapping[str, str]) -> list[str]:
-    """Return lines that ask the judges of a way as calibration did; ``asked`` lacks judges of recorded answers."""
+def request_lines(keys: Sequence[Key], asked: Mapping[Key, Settings], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield lines that ask the judges of a way as calibration did; ``asked`` lacks judges of recorded answers.
+
+    A run has one temperature and one set of params for all judges, so what differs is named and left out.
+    """
+    if unknown := ", ".join(_name(key.judge, names) for key in keys if key not in asked):
+        yield f"# {unknown}: recorded answers do not say with which param and expected; set them as they were then."
     known = [asked[key] for key in keys if key in asked]
-    unknown = ", ".join(_name(key.judge, names) for key in keys if key not in asked)
-    lines = (
-        [f"# {unknown}: recorded answers do not say with which param and expected; set them as they were then."]
-        if unknown
-        else []
-    )
-    params: dict[str, Any] = {}
-    for name, value in ((name, value) for one in known for name, value in one.params.items()):
-        if all(one.params.get(name) == value for one in known):
-            params[name] = value
-        elif (differs := f"# The judges were asked with different values of {_text(name)}.") not in lines:
-            lines.append(differs)
-    heats = {key.temperature for key in keys}
-    if len(heats) > 1:
-        params.pop("temperature", None)
-        lines.append("# They were measured at different temperatures; a run has one for all judges.")
-    elif (heat := heats.pop()) is not None and params.get("temperature") != heat:
-        params["temperature"] = int(heat) if heat.is_integer() else heat
-    texts = [_text(f"{name}={json.dumps(value, ensure_ascii=False)}") for name, value in params.items()]
-    lines += [f"param = [{', '.join(texts)}]"] if texts else []
-    lines += ["expected = true"] if any(one.expected for one in known) else []
-    if len(keys) == 1 and known and known[0].price is not None:  # in settings files, a panel has no price
-        lines.append(f'price = "{",".join(f"{amount:.15g}" for amount in known[0].price)}"')
-    return lines
+    given = [{"temperature": None} | dict(one.calls.params or {}) for one in known]
+    shared: dict[str, Any] = {"temperature": keys[0].temperature}
+    different = {"temperature"} if len({key.temperature for key in keys}) > 1 else set[str]()
+    for name, value in (item for params in given for item in params.items() if item[0] != "temperature"):
+        shared[name] = value
+        if any(params.get(name) != value for params in given):
+            different.add(name)
+    if different:
+        yield f"# The judges were asked with different values of {', '.join(map(_text, sorted(different)))}."
+    params = {name: value for name, value in shared.items() if name not in different and value is not None}
+    if params:
+        texts = (f"{name}={_number(value)}" for name, value in params.items())
+        yield f"param = [{', '.join(map(_text, texts))}]"
+    if any(one.question.expected for one in known):
+        yield "expected = true"
+    price = known[0].calls.price if len(keys) == len(known) == 1 else None  # a panel in a settings file has none
+    if price is not None and not isinstance(price, Mapping):
+        yield f'price = "{",".join(f"{amount:.15g}" for amount in price)}"'
 
 
-def _rubric(way: Way, files: Mapping[str, str]) -> list[str]:
-    """Return lines with the rubric that the judges of a way were asked with, if it is one whose file is known."""
-    variant = way.prompt_variant
-    if not variant:
-        return []
-    unknown = (
-        f"# Its rubric is not known here: calibrate --rubric FILE, with the file named {_comment(variant)}, adds it."
-    )
-    return [
-        f"# Measured with the prompt variant {_comment(variant)}.",
-        f"rubric = {_text(files[variant])}" if variant in files else unknown,
-    ]
+def _number(value: Any) -> str:
+    """Return a parameter's value as JSON; 0.0 is 0."""
+    whole = isinstance(value, float) and value.is_integer()
+    return json.dumps(int(value) if whole else value, ensure_ascii=False)
 
 
-def _questions(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:
-    lines = [f'protocol = "{way.protocol}"']
+def _question(way: Way, figures: Sequence[JudgeFigures], files: Mapping[str, str]) -> Iterator[str]:
+    """Yield the rubric (if its file is known), the protocol, and how often a group is asked about."""
+    if variant := way.prompt_variant:
+        yield f"# Measured with the prompt variant {_one_line(variant)}."
+        if variant in files:
+            yield f"rubric = {_text(files[variant])}"
+        else:
+            named = f"with the file named {_one_line(variant)}"
+            yield f"# Its rubric is not known here: calibrate --rubric FILE, {named}, adds it."
+    yield f'protocol = "{way.protocol}"'
     orders = way.orders
     if way.protocol == "pairwise":
         rates = [one.order_flip_rate for one in figures if one.order_flip_rate is not None]
         if rates:
-            lines.append(f"# {max(rates):.0%} of pairs flip when the order is swapped.")
+            yield f"# {max(rates):.0%} of pairs flip when the order is swapped."
         else:
             orders = 2
-            lines.append("# Position bias is unknown: ask both orders, at twice the price, until it is known.")
-    lines += [f"orders = {orders}", f"samples = {way.samples}"]
-    if way.resolve is not None:
-        lines += [
-            "# calipers stops asking once more calls would not change the ranking.",
-            "# Measured with the judge's noise known from earlier answers; until it is, every group is asked twice.",
-            f"resolve = {way.resolve:g}",
-            f"most = {way.most}",
-        ]
-    return lines
-
-
-def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
-    return [one for one in judges if one.key in way.keys]
+            yield "# Position bias is unknown: ask both orders, at twice the price, until it is known."
+    yield f"orders = {orders}"
+    yield f"samples = {way.samples}"
+    yield from (f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures[:1])
 
 
 def _name(judge: str, names: Mapping[str, str]) -> str:
-    return _comment(names.get(judge, judge))
+    return _one_line(names.get(judge, judge))
 
 
-def _comment(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return text on one line, so that it stays inside its TOML comment."""
     return " ".join(text.split())
 

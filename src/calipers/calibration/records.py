@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any, Final, Literal, TypeAlias, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 from calipers.errors import InputError
 from calipers.inputs import records
@@ -21,6 +21,7 @@ from calipers.types.encoding import LARGEST
 Mode: TypeAlias = Literal["pointwise", "pairwise", "listwise"]
 Measure: TypeAlias = Literal["usd", "tokens", "shown", "calls"]
 """The unit of a cost: US dollars; tokens in and out; transcripts, counted each time a judge reads them; judge calls."""
+T = TypeVar("T")
 TIE: Final = "tie"
 _JSON_COLUMNS: Final[Mapping[str, Any]] = {"parsed": {}, "scale": {}, "usage": {}}
 """Columns of a data frame of judgments that may be JSON text."""
@@ -117,32 +118,48 @@ class Record:
 def as_records(judgments: object, *, on_error: Callable[[InputError], None] | None = None) -> Iterator[Record]:
     """Yield records from a ``.jsonl`` or ``.jsonl.gz`` file, a data frame, or an iterable of its objects or of Records.
 
-    A bad line is passed to ``on_error`` as an InputError with
-    its place and remedy, and skipped; without ``on_error``, it is raised. Raises InputError for anything else, and for
-    a file that cannot be read or is empty.
+    Raises InputError for anything else, and for a file that cannot be read or is empty. For bad lines, see
+    ``converted``.
     """
-    if isinstance(judgments, str | os.PathLike):
-        source, rows = os.fspath(judgments), records.read_json_lines(judgments)
-    elif not isinstance(judgments, Iterable) or isinstance(judgments, bytes | Mapping):
-        raise InputError(f"judgments are a file or a list of objects, not {type_in_words(judgments)}")
+    return converted(judgments, as_record, noun="judgment", on_error=on_error)
+
+
+def converted(
+    values: object,
+    convert: Callable[[object], T],
+    *,
+    noun: str,
+    on_error: Callable[[InputError], None] | None = None,
+) -> Iterator[T]:
+    """Yield ``convert`` of each object of a JSON lines file, a data frame or an iterable.
+
+    A bad object is passed to ``on_error`` as an InputError with its place and remedy, and skipped; without
+    ``on_error``, it is raised.
+    """
+    if isinstance(values, str | os.PathLike):
+        source, rows = os.fspath(values), records.read_json_lines(values)
+    elif not isinstance(values, Iterable) or isinstance(values, bytes | Mapping):
+        raise InputError(f"{noun}s are a file or a list of objects, not {type_in_words(values)}")
     else:
-        source, rows = None, table_rows(judgments, _JSON_COLUMNS) if is_table(judgments) else enumerate(judgments, 1)
+        source, rows = None, table_rows(values, _JSON_COLUMNS) if is_table(values) else enumerate(values, 1)
     lines = 0
     for lines, value in rows:
         try:
-            yield value if isinstance(value, Record) else as_record(value)
+            yield convert(value)
         except InputError as error:
             placed = InputError(str(error), source=source, line=lines) if source else None
-            placed = placed or InputError(f"judgment {lines}: {error}")
+            placed = placed or InputError(f"{noun} {lines}: {error}")
             if on_error is None:
                 raise placed from None
             on_error(placed)
     if source and not lines:
-        raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=source)
+        raise InputError(f"holds no {noun}s, one JSON object a line", source=source)
 
 
 def as_record(value: object) -> Record:
     """Return an object of a judgments file, checked. Raises InputError with the problem and what was expected."""
+    if isinstance(value, Record):
+        return value
     if isinstance(value, str):
         raise InputError(value)
     if not isinstance(value, Mapping):

@@ -1,39 +1,20 @@
-"""Learn from repeated calls of a judge, without gold: noise, accuracy of standard errors, cost of stopping early.
-
-The rules themselves are in ``aggregators`` (``Noise``, ``StoppingRule``); here they are run over recorded calls.
-"""
+"""Learn from repeated calls of a judge, without gold: its noise, and how accurate its standard errors are."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from calipers.aggregators.noise import Noise
-from calipers.aggregators.resolution import StoppingRule, usual_spread
-from calipers.calibration.measures import Array, Flags, fidelity, mean_of_known
+from calipers.calibration.measures import Array, mean_of_known
 
 _EDGE = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What a judge's repeated calls show: its noise, and the usual spread of its stable scores within a group."""
-
-    noise: Noise
-    spread: float
-
-    def rule(self, *, tolerance: float, budget: int) -> StoppingRule:
-        """Return the stopping rule for this judge."""
-        return StoppingRule(self.spread, tolerance=tolerance, budget=budget)
 
 
 def squared_residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
     """Return each group's sum of squared residuals and degrees of freedom.
 
-    ``calls`` are (groups, calls, members).
-
-    With ``shared``, one answer rated all members. An answer's mean then does not count as noise (two-way residuals).
+    ``calls`` are (groups, calls, members). With ``shared``, one answer rated all members. An answer's mean then does
+    not count as noise (two-way residuals).
     """
     known = ~np.isnan(calls)
     if shared:
@@ -45,31 +26,10 @@ def squared_residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
     return (off**2).sum(axis=(1, 2)), np.maximum(freedom, 0)
 
 
-def learn_noise(calls: Array, *, shared: bool) -> Learned | None:
-    """Return a judge's noise and spread, which need no gold.
-
-    None if too few groups were asked twice.
-    """
+def learn_noise(calls: Array, *, shared: bool) -> Noise | None:
+    """Return a judge's noise, which needs no gold; None if too few groups were asked twice."""
     squares, freedom = squared_residuals(calls, shared=shared)
-    noise = Noise.learn(squares.tolist(), freedom.tolist())
-    if noise is None:
-        return None
-    return Learned(noise, usual_spread(_single_spread(calls), noise.variance))
-
-
-def _single_spread(calls: Array) -> float:
-    """Return the mean variance within a group of single calls' scores."""
-    spreads = _variance(calls)
-    known = spreads[~np.isnan(spreads)]
-    return float(known.mean()) if len(known) else 0.0
-
-
-def _variance(scores: Array) -> Array:
-    """Return the sample variance over the last axis of the known scores; NaN below two."""
-    known = ~np.isnan(scores)
-    count = known.sum(axis=-1)
-    off = np.where(known, scores - mean_of_known(scores, axis=-1)[..., None], 0.0)
-    return np.where(count > 1, (off**2).sum(axis=-1) / np.maximum(count - 1, 1), np.nan)
+    return Noise.learn(squares.tolist(), freedom.tolist())
 
 
 def stderr_ratio(calls: Array, *, shared: bool) -> float | None:
@@ -91,11 +51,11 @@ def stderr_ratio(calls: Array, *, shared: bool) -> float | None:
 
 def _scores_and_errors(calls: Array, *, shared: bool) -> tuple[Array, Array] | None:
     """Return scores and squared standard errors, (groups, members); ``shared`` subtracts each group's mean."""
-    learned = learn_noise(calls, shared=shared)
-    if learned is None:
+    noise = learn_noise(calls, shared=shared)
+    if noise is None:
         return None
     squares, freedom = squared_residuals(calls, shared=shared)
-    variance = np.array([learned.noise.variance_of(float(s), int(f)) for s, f in zip(squares, freedom, strict=True)])
+    variance = np.array([noise.variance_of(float(s), int(f)) for s, f in zip(squares, freedom, strict=True)])
     known = ~np.isnan(calls)
     count = known.sum(axis=1)
     scores = mean_of_known(calls, axis=1)
@@ -105,39 +65,3 @@ def _scores_and_errors(calls: Array, *, shared: bool) -> tuple[Array, Array] | N
         scores = scores - mean_of_known(scores, axis=1)[:, None]
         errors = errors * (1 - 1 / members)[:, None]
     return scores, errors
-
-
-def simulate_stopping(
-    calls: Array, gold: Array, learned: Learned, rule: StoppingRule, *, shared: bool
-) -> tuple[Array, Array]:
-    """Return each group's mean calls and fidelity if the judge is asked until ``rule`` stops.
-
-    Both are means over all cyclic starts of the calls. The rule does not use ``gold``.
-    """
-    groups, most = calls.shape[:2]
-    used, levels = np.zeros((most, groups)), np.zeros((most, groups))
-    for start in range(most):
-        rolled = np.roll(calls, -start, axis=1)
-        open_groups = np.ones(groups, dtype=bool)
-        for count in range(1, min(rule.budget, most) + 1):
-            stops = _should_stop(rolled[:, :count], learned, rule, open_groups, shared=shared) | (count == most)
-            now = open_groups & stops
-            used[start, now] = count
-            levels[start, now] = fidelity(mean_of_known(rolled[now, :count], axis=1), gold[now])
-            open_groups &= ~now
-    return used.mean(axis=0), mean_of_known(levels, axis=0)
-
-
-def _should_stop(calls: Array, learned: Learned, rule: StoppingRule, asked: Flags, *, shared: bool) -> Flags:
-    count = calls.shape[1]
-    squares, freedom = squared_residuals(calls, shared=shared)
-    spreads = _variance(mean_of_known(calls, axis=1))
-    members = (~np.isnan(calls)).any(axis=1).sum(axis=1)
-    settled = np.ones(len(calls), dtype=bool)
-    if count >= rule.budget:
-        return settled
-    for row in np.flatnonzero(asked & (members > 1)):
-        noise = learned.noise.variance_of(float(squares[row]), int(freedom[row]))
-        gain = rule.gain(float(spreads[row]), noise, freedom=int(members[row]) - 1, calls=count)
-        settled[row] = gain < rule.tolerance
-    return settled

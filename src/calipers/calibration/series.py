@@ -20,7 +20,8 @@ from calipers.aggregators.bradley_terry import BradleyTerry
 from calipers.aggregators.pair_bias import PairVerdict
 from calipers.aggregators.position_bias import PositionBias
 from calipers.aggregators.two_way import two_way
-from calipers.calibration.measures import Array, mean_of_known
+from calipers.calibration import measures
+from calipers.calibration.measures import Array, Counts, mean_of_known
 from calipers.calibration.records import NOTHING, TIE, Cost, Key, Record
 from calipers.errors import InputError
 from calipers.rewards.win_rate import win_rates
@@ -28,6 +29,8 @@ from calipers.types import Comparison, Rating, TrajectoryGroup
 from calipers.types.encoding import LARGEST
 
 State: TypeAlias = Literal["answered", "abstained", "failed"]
+_CURVE: Final = (*range(1, 9), 12, 16, 24, 32, 48, 64)
+"""Numbers of calls at which fidelity is measured, besides that of all recorded calls."""
 _SIGNS: Final[Mapping[PairVerdict, float]] = {"first": 1.0, "second": -1.0, "tie": 0.0}
 
 
@@ -114,8 +117,8 @@ class Series:
         return self.key.mode != "pointwise"
 
     def on_frame(self, by_group: Array, frame: Frame) -> Array:
-        """Return figures of this series' groups as figures of all groups of the frame, NaN for the others."""
-        spread = np.full(len(frame.groups), np.nan)
+        """Return an array over this series' groups as one over all groups of the frame, NaN for the others."""
+        spread = np.full((len(frame.groups), *by_group.shape[1:]), np.nan)
         spread[list(self.rows)] = by_group
         return spread
 
@@ -131,19 +134,41 @@ class Series:
         calls contributes all its calls.
         """
         depth = np.array(self.depth)
-        places = (start + np.arange(count)[None, :]) % depth[:, None]
-        used = np.arange(count)[None, :] < depth[:, None]
-        picked = np.where(used[:, :, None], np.take_along_axis(self.calls, places[:, :, None], axis=1), np.nan)
+        picked = window(self.calls, depth, start, count)
         means = mean_of_known(picked, axis=1)
         if self.meetings:
             for row, meetings in enumerate(self.meetings):
-                chosen = {int(place) for place in places[row]}
+                chosen = {(start + one) % len(meetings) for one in range(count)}
                 compared = [one for call in chosen for one in meetings[call]]
                 rates = win_rates(BradleyTerry()(compared, means.shape[1]))
                 means[row] = [math.nan if one is None else one for one in rates]
         elif self.key.mode == "listwise":
             _remove_list_effects(means, picked)
         return means
+
+
+def window(calls: Array, depth: Counts, start: int, count: int) -> Array:
+    """Return ``count`` successive calls (groups, calls, members), cyclically within each group's ``depth`` calls.
+
+    A group with fewer calls has NaN in place of the others.
+    """
+    step = np.arange(count)[None, :]
+    picked = np.take_along_axis(calls, ((start + step) % depth[:, None])[:, :, None], axis=1)
+    return np.where((step < depth[:, None])[:, :, None], picked, np.nan)
+
+
+def fidelity_over_windows(series: Series, gold: Array, count: int) -> Array:
+    """Return each group's fidelity to gold from ``count`` calls, the mean over cyclic windows of the group's calls."""
+    depth = np.array(series.depth)
+    starts = series.most if count < series.most else 1
+    levels = np.array([measures.fidelity(series.scores(start, count), gold) for start in range(starts)])
+    return mean_of_known(np.where(np.arange(starts)[:, None] < depth[None, :], levels, np.nan), axis=0)
+
+
+def fidelity_curve(series: Series, gold: Array) -> dict[int, Array]:
+    """Return the fidelity of each group of a series by number of calls; the last number is that of all calls."""
+    counts = sorted({*(one for one in _CURVE if one < series.most), series.most})
+    return {count: fidelity_over_windows(series, gold, count) for count in counts}
 
 
 def _remove_list_effects(means: Array, picked: Array) -> None:

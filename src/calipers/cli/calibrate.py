@@ -23,8 +23,7 @@ from calipers.backends.providers.known import provider_of
 from calipers.calibration import Calibration
 from calipers.calibration import calibrate as measure
 from calipers.calibration.collect import JudgeAnswers, collect_judgments, judgeable_groups, require_askable
-from calipers.calibration.criteria import meta_evaluate
-from calipers.calibration.criteria.rows import collect_verdicts, is_labelled, read_labelled, recorded_verdicts
+from calipers.calibration.criteria import as_verdicts, collect_verdicts, is_labelled, meta_evaluate, read_labelled
 from calipers.calibration.records import Measure, as_records
 from calipers.capacity.spending import Estimate, estimate_judging
 from calipers.cli.calibration_report import print_meta_evaluation, print_report
@@ -74,7 +73,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         itertools.chain(asked, recorded),
         per_group=limit,
         rubrics={Path(path).stem: path for path in options["rubric"]},
-        asked={key: how for judge in answers for key, how in judge.asked_by_key.items()},
+        asked={key: how for judge in answers for key, how in judge.settings_by_key.items()},
         on_error=bad,
     )
     if bad.count and not report.judges:
@@ -273,19 +272,18 @@ def _print_cost(answers: JudgeAnswers, name: str, *, sent: bool) -> None:
     notes = Counter(note for one in answers.results for note in set(one.warnings) if note.startswith(UNUSED))
     for note, count in notes.items():
         print_message(f"Warning: {counted(count, 'group')}: {note}")
-    spent = answers.spent()
-    count = spent.calls - spent.probes
+    count, (probes, _), usage = answers.calls, answers.probed, answers.usage
     parts = [counted(count, "answer")]
-    parts += [f"{spent.reused:,} of them from the ledger"] if spent.reused else []
-    parts += [f"{counted(spent.probes, 'call')} to examine the server"] if spent.probes else []
-    if not sent or (spent.reused >= count and not spent.probes):
+    parts += [f"{answers.reused:,} of them from the ledger"] if answers.reused else []
+    parts += [f"{counted(probes, 'call')} to examine the server"] if probes else []
+    if not sent or (answers.reused >= count and not probes):
         parts.append("nothing was sent")
     else:
-        cost = "cost unknown" if spent.cost_usd is None else f"cost ${spent.cost_usd:,.4f}"
-        paid = " as first paid" if spent.reused else ""
-        parts += [f"{spent.input_tokens:,} tokens in", f"{spent.output_tokens:,} out", cost + paid]
-    if spent.unscored:
-        parts.append(f"{counted(spent.unscored, 'trajectory', 'trajectories')} without a score")
+        cost = "cost unknown" if usage.cost_usd is None else f"cost ${usage.cost_usd:,.4f}"
+        paid = " as first paid" if answers.reused else ""
+        parts += [f"{usage.input_tokens:,} tokens in", f"{usage.output_tokens:,} out", cost + paid]
+    if answers.unscored:
+        parts.append(f"{counted(answers.unscored, 'trajectory', 'trajectories')} without a score")
     print_message(f"{name_without_password(name)}: {', '.join(parts)}")
     missing = (one.reason for result in answers.results for one in result.trajectories if one.reward is None)
     if answers.protocol != "checklist":
@@ -313,7 +311,7 @@ def _measure_criteria(
         _print_cost(answers, names[name], sent=not is_stand_in(name))
         asked += answers.judgments
     _save_judgments(options["save"], asked)
-    recorded = () if verdicts is None else recorded_verdicts(verdicts, on_error=bad)
+    recorded = () if verdicts is None else as_verdicts(verdicts, on_error=bad)
     report = meta_evaluate(rows, itertools.chain(asked, recorded), on_error=bad)
     if as_json:
         print_json(report.to_dict())

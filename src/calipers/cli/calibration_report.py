@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
@@ -19,6 +18,15 @@ from calipers.cli.messages import wrap_for_console, wrap_words
 from calipers.cli.terminal import print_figures, table_console
 
 _WIDTH: Final = 160
+_OF_VERDICTS: Final = {
+    "f1_met": "met F1",
+    "precision_met": "prec.",
+    "recall_met": "recall",
+    "f1_not_met": "not met F1",
+    "precision_not_met": "prec.",
+    "recall_not_met": "recall",
+}
+"""Figures of verdicts, with their heads in the table."""
 
 
 def print_report(report: Calibration) -> None:
@@ -132,30 +140,30 @@ def print_meta_evaluation(report: MetaEvaluation) -> None:
     """Print judges of labelled criteria: their balanced F1, also per category, and findings."""
     console = table_console(width=_WIDTH)
     names = short_names(one.judge for one in report.judges)
-    judges = [replace(one, judge=names[one.judge]) for one in report.judges]
     title = f"Balanced F1 against {report.labels:,} labels of {report.rows:,} criteria, 95 % interval over completions"
-    heads = ("bal. F1", "", "met F1", "prec.", "recall", "not met F1", "prec.", "recall", "graded", "ungraded")
-    rows = [(one.judge, *_f1(one.overall), *_kinds(one.overall), str(one.graded), str(one.ungraded)) for one in judges]
-    rows.append(("annotators among themselves", *_f1(report.among), *_kinds(report.among), "", ""))
+    heads = ("bal. F1", "", *_OF_VERDICTS.values(), "graded", "ungraded")
+    rows = [
+        (
+            names[one.judge],
+            *_balanced_f1(one.overall),
+            *(_figure(one.overall.figures[name]) for name in _OF_VERDICTS),
+            str(one.graded),
+            str(one.ungraded),
+        )
+        for one in report.judges
+    ]
     print_figures(console, title, ("judge",), heads, rows)
-    for one in judges:
+    for one in report.judges:
         for reason, count in one.reasons.items():
-            told = f"  {one.judge}: no verdict {count} times: {reason}"
-            console.print(wrap_for_console(console, told), markup=False, soft_wrap=True)
+            unread = f"  {names[one.judge]}: no verdict {count} times: {reason}"
+            console.print(wrap_for_console(console, unread), markup=False, soft_wrap=True)
     _print_addresses(console, names)
-    for one in judges:
-        categories = [(name, *_f1(found), str(found.labels)) for name, found in one.by_category.items()]
-        print_figures(console, f"\n{one.judge}", ("category",), ("bal. F1", "", "labels"), categories)
-    findings = list(report.findings)
-    for name, short in names.items():
-        findings = [line.replace(f"{name}: ", f"{short}: ").replace(f"{name} ", f"{short} ") for line in findings]
+    for one in report.judges:
+        categories = [(name, *_balanced_f1(part), str(part.labels)) for name, part in one.by_category.items()]
+        print_figures(console, f"\n{names[one.judge]}", ("category",), ("bal. F1", "", "labels"), categories)
+    findings = [f"{names[one.judge]}: {one.text}" if one.judge else one.text for one in report.findings]
     _print_lines(console, "Findings[/bold]", findings, mark="- ")
 
 
-def _f1(one: Agreement) -> tuple[str, str]:
-    return _figure(one.balanced_f1), _interval(one.interval)
-
-
-def _kinds(one: Agreement) -> list[str]:
-    met = (one.f1_met, one.precision_met, one.recall_met)
-    return [_figure(value) for value in (*met, one.f1_not_met, one.precision_not_met, one.recall_not_met)]
+def _balanced_f1(one: Agreement) -> tuple[str, str]:
+    return _figure(one.figures["balanced_f1"]), _interval(one.interval)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rich.table import Table
 from rich.text import Text
 
-from calipers.cli.messages import wrap_for_console
+from calipers.cli.messages import print_message, wrap_for_console
 from calipers.cli.options import given_options
 from calipers.cli.output import print_json
-from calipers.cli.progress import ProgressLine
-from calipers.cli.terminal import Terminal, table_console
+from calipers.cli.terminal import table_console
 from calipers.doctor import Diagnosis, diagnose
 from calipers.errors import ConfigError
-from calipers.types import Usage
 from calipers.types.encoding import counted
 
 _WIDTH: Final = 140
@@ -32,43 +27,13 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
         if len(values) > 1:
             raise ConfigError(f"{flag} was given more than once: examine one judge on one server at a time")
     settings = given_options(options, "params", "max_tokens", "timeout", "price", "concurrency")
-    with ProgressLine(Terminal(stderr=True), total=None) as line:
-        progress = Progress(line, within=options["within"])
-        found = asyncio.run(
-            diagnose(
-                judge[0], base_url=next(iter(urls), None), within=options["within"], tell=line.say,
-                spent=progress.add, **settings,
-            )
-        )  # fmt: skip
+    url, within = next(iter(urls), None), options["within"]
+    found = asyncio.run(diagnose(judge[0], base_url=url, within=within, tell=print_message, **settings))
     if as_json:
         print_json(found.to_dict())
     else:
         _print(found)
     return 1 if found.verdict == "unfit" else 0
-
-
-@dataclass(slots=True)
-class Progress:
-    """Counts an examination's answers, tokens and dollars (None: unknown), and shows them with its time."""
-
-    line: ProgressLine
-    within: float
-    clock: Callable[[], float] = time.monotonic
-    answers: int = 0
-    usage: Usage = field(default_factory=lambda: Usage(cost_usd=0.0))
-    started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.started = self.clock()
-
-    def add(self, answers: int, usage: Usage) -> None:
-        """Count what was added, and update the doctor's progress line."""
-        self.answers += answers
-        self.usage = Usage.total([self.usage, usage])
-        parts = [counted(self.answers, "answer"), f"{self.usage.input_tokens + self.usage.output_tokens:,} tokens"]
-        parts += [f"${self.usage.cost_usd:,.2f}"] if self.usage.cost_usd else []
-        parts += [f"{self.clock() - self.started:.0f} of at most {self.within:g} s"]
-        self.line.move(self.answers, ", ".join(parts))
 
 
 def _print(found: Diagnosis) -> None:

@@ -28,10 +28,10 @@ def export(ledger: str, out: str, run: int | None, *, force: bool) -> int:
 def prune(ledger: str, keep: int, *, dry_run: bool) -> int:
     """Remove old runs, and return the exit code."""
     with open_ledger(ledger, create=False) as opened:
-        pruned = asyncio.run(prune_ledger(opened, keep=keep, dry_run=dry_run))
-    named = f" ({', '.join(map(str, pruned.runs))})" if pruned.runs else ""
+        runs, answers = asyncio.run(prune_ledger(opened, keep=keep, dry_run=dry_run))
+    named = f" ({', '.join(map(str, runs))})" if runs else ""
     verb = "would be removed" if dry_run else "removed"
-    print_message(f"{counted(len(pruned.runs), 'run')}{named} and {counted(pruned.answers, 'answer')} {verb}")
+    print_message(f"{counted(len(runs), 'run')}{named} and {counted(answers, 'answer')} {verb}")
     return 0
 
 
@@ -39,13 +39,10 @@ def verify(ledger: str) -> int:
     """Report what is damaged, and return the exit code."""
     with read_ledger(ledger) as reader:
         reader.check()
-        found = verify_ledger(reader)
-        name = reader.name
-    for problem in found.problems[:_MOST_NAMED]:
+        problems = verify_ledger(reader)
+        print_message(f"{reader.name}: {'damaged' if problems else 'all can be read'}")
+    for problem in problems[:_MOST_NAMED]:
         click.echo(printable(problem))
-    if more := found.problems[_MOST_NAMED:]:
+    if more := problems[_MOST_NAMED:]:
         click.echo(f"and {len(more):,} more")
-    nouns = {"runs": "run", "groups": "group", "asks": "question", "answers": "answer"}
-    rows = ", ".join(counted(found.rows[key], noun) for key, noun in nouns.items())
-    print_message(f"{name}: {rows}; {'damaged' if found.problems else 'all can be read'}")
-    return int(bool(found.problems))
+    return int(bool(problems))

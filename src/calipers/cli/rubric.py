@@ -35,7 +35,7 @@ def check(file: str) -> int:
     click.echo(printable(rubric.title), nl=bool(rubric.title))
     width = max(len(printable(one.id)) for one in rubric.criteria)
     for one in rubric.criteria:
-        marks = [*(["veto"] if one.veto else []), *(["rule"] if one.rule else []), *one.levels, *one.tags]
+        marks = [*(["veto"] if one.veto else []), *(["rule"] if one.rule else []), *one.tags]
         text = f"{one.text} ({', '.join(marks)})" if marks else one.text
         click.echo(f"{printable(one.id):{width}}  {one.points:>+6g}  {printable(' '.join(text.split()))}")
     lowest = lowest_score(rubric, "healthbench")
@@ -171,9 +171,7 @@ def _rubric_of(group: TrajectoryGroup, member: Trajectory) -> Rubric | None:
 def _met(verdict: Any) -> Met:
     """Return whether a criterion is met, or the share of several verdicts that say so; None without a verdict."""
     stated = verdict if isinstance(verdict, Mapping) else {}
-    votes, share, met = stated.get("votes"), stated.get("share"), stated.get("met")
+    votes, met = stated.get("votes"), stated.get("met")
     if isinstance(votes, list) and votes and all(isinstance(vote, bool) for vote in votes):
         return sum(votes) / len(votes)
-    if isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1:
-        return float(share)
     return met if isinstance(met, bool) else None

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from calipers.cli.messages import only_handler, print_message
 from calipers.cli.options import judge_arguments_of
-from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.ledger.opening import ledger_name
 from calipers.server import running
 
 if TYPE_CHECKING:
     from calipers.server.service import Service
-    from calipers.server.tenants import TenantSettings
+    from calipers.server.tenants import TenantToken
 
 _LEDGER: Final = "serve.ledger.db"
 _MEGABYTE: Final = 2**20
@@ -47,7 +46,7 @@ def serve(**options: Any) -> int:
     return 0
 
 
-def _service(options: dict[str, Any], tenants: tuple[TenantSettings, ...]) -> Service:
+def _service(options: dict[str, Any], tenants: tuple[TenantToken, ...]) -> Service:
     from calipers.server.limits import Limits, Room  # noqa: PLC0415 - needs the packages
     from calipers.server.service import Service  # noqa: PLC0415 - likewise
 
@@ -62,15 +61,8 @@ def _service(options: dict[str, Any], tenants: tuple[TenantSettings, ...]) -> Se
         patience=options["patience"],
     )
 
-    def make_judge(tenant: TenantSettings, ledger: Any, monitor: Any) -> Any:
-        budget = {} if tenant.budget is None else {"budget": tenant.budget}
-        more = {"ledger": ledger, "debug": options["verbose"] > 1, "watchers": (monitor,), **budget}
-        try:
-            return Judge(**judge_arguments_of(options, **more))
-        except ConfigError as error:
-            if tenant.budget is None or "budget" not in str(error):
-                raise
-            raise ConfigError(f"{options['tokens']}: [{tenant.name}]: {error}") from None
+    def make_judge(ledger: Any, monitor: Any) -> Judge:
+        return Judge(**judge_arguments_of(options, ledger=ledger, debug=options["verbose"] > 1, watchers=(monitor,)))
 
     room = Room(rollouts=options["max_waiting"], size=options["max_waiting_mb"] * _MEGABYTE)
     room.share(len(tenants)).require_fits(limits.body)

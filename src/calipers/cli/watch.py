@@ -128,7 +128,7 @@ def run_line(state: RunState) -> str:
     unscored = state.tally.trajectories["abstained"] + state.tally.trajectories["failed"]
     parts = [
         f"run {state.run.id}: {state.tally.groups.total():,} groups",
-        *([] if state.lately is None else [f"{state.lately:,.3g}/s"]),
+        *([] if not state.since_begun else [f"{state.tally.groups.total() / state.since_begun:,.3g}/s"]),
         f"{unscored:,} trajectories unscored",
         f"{state.failed_calls.total():,} failed calls",
         _spend(state),

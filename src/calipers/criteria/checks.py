@@ -11,7 +11,6 @@ from calipers.guard.injection import find_attacks
 from calipers.render.escapes import escape
 from calipers.replies.proposed import ProposedCriterion
 from calipers.types import Criterion
-from calipers.types.scripts import UNSPACED
 
 LONGEST: Final = 300
 SHORTEST: Final = 8
@@ -102,8 +101,18 @@ _RUN: Final = 6
 """A criterion with this many words in a row from an answer repeats it."""
 _LETTERS_RUN: Final = 12
 """The same in letters, in scripts without spaces: a word has about two there."""
-_WORDS: Final = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
-_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
+_UNSPACED: Final = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u0f00-\u0fff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Tibetan, Burmese
+    "\u1780-\u17ff\u19e0-\u19ff\u1950-\u19df\u1a20-\u1aaf"  # Khmer, Tai
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u303c"  # Han: radicals, marks of repetition, numerals
+    "\u3040-\u312f\u31a0-\u31bf\u31f0-\u31ff\uff66-\uff9f"  # Kana, Bopomofo
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\ua000-\ua4cf\ua980-\ua9df\u1b00-\u1b7f"  # Yi, Javanese, Balinese
+)
+"""The letters of scripts without spaces between words, as ranges of a regular expression."""
+_WORDS: Final = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
+_IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
 
 
 def _runs(text: str) -> frozenset[tuple[str, ...]]:

@@ -1,17 +1,26 @@
-"""Local judges: small models that learn from the scores of recorded judges, and judge as ``local:DIR``.
-
-Importing this package imports nothing heavy.
-"""
+"""Local judges: small models that learn from the scores of recorded judges, and judge as ``local:DIR``."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from calipers.backends.local.model import MODEL_FILE, Model, is_local_judge, learn_domain, write_model
+from calipers.distilling.card import card_text
+from calipers.distilling.fitting import fit_scaling, fit_weights, hold_out
+from calipers.distilling.groups import read_training
+from calipers.distilling.measuring import agreement, findings_of, honesty, parts, tricks
+from calipers.errors import ConfigError, InputError
 
 __all__ = ["Distilled", "distill"]
+
+_FIGURES: Final = "card.json"
+_CARD: Final = "card.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,6 @@ class Distilled:
 def distill(
     *ledgers: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    name: str = "local",
     teachers: Sequence[str] = (),
     run: int | None = None,
     force: bool = False,
@@ -36,12 +44,71 @@ def distill(
     """Train a small local judge on recorded groups, measure it on prompts that were held out, and write it to ``out``.
 
     ``ledgers`` are files, or addresses of Postgres. ``teachers`` names the judges whose scores count; by default, all
-    but local ones. ``run`` is the number of the run to read of a ledger, by default all.
+    but local and embedded ones. ``run`` is the number of the run to read of a ledger, by default all. The judge has the
+    folder's name.
 
     Raises ConfigError for options and folders that cannot be used, and InputError and LedgerError for ledgers that
     cannot be read or teach nothing.
     """
-    from calipers.distilling.making import make  # noqa: PLC0415 - imports numpy
+    if not ledgers:
+        raise ConfigError("name what to learn from: a ledger, such as OUT.ledger.db of calipers score")
+    folder = Path(out)
+    _require_usable(folder, force=force)
+    training = read_training([os.fspath(one) for one in ledgers], teachers=teachers, run=run)
+    groups = training.groups
+    if not groups:
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in training.left_out.items())
+        raise InputError(
+            f"no group to learn from{f' ({left_out})' if left_out else ''}; a local judge learns from groups whose "
+            "scores differ, by judges that are neither local nor embedded"
+        )
+    held_out = hold_out(groups)
+    scaling = fit_scaling(groups, held_out.raw)
+    domain = learn_domain([one.measured for one in groups], held_out.known)
+    name = folder.resolve().name or "local"
+    model = Model(name, tuple(training.teachers), fit_weights(groups), scaling.slope, scaling.stderr, domain)
+    figures: dict[str, Any] = {
+        "name": name,
+        "teachers": training.teachers,
+        "groups": len(groups),
+        "prompts": len({one.source for one in groups}),
+        "candidates": sum(len(one.teacher) for one in groups),
+        "left_out": training.left_out,
+        "slope": scaling.slope,
+        "stderr": scaling.stderr,
+        "agreement": agreement(groups, held_out),
+        "parts": parts(groups, held_out),
+        "honesty": honesty(groups, held_out),
+        "tricks": tricks(groups, held_out),
+    }
+    figures["findings"] = findings_of(training, figures)
+    _write(folder, model, figures)
+    return Distilled(folder, figures, f"local:{folder}")
 
-    names = [os.fspath(one) for one in ledgers]
-    return make(names, Path(out), name=name, teachers=teachers, run=run, force=force)
+
+def _require_usable(folder: Path, *, force: bool) -> None:
+    """Raise ConfigError if writing a local judge to ``folder`` would replace something else."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"--out {folder}: is a file; name a folder")
+    if folder.is_dir() and any(folder.iterdir()) and not is_local_judge(folder) and not force:
+        raise ConfigError(
+            f"--out {folder}: holds something else than a local judge, so it is not written to; name another folder, "
+            "or write to it with --force"
+        )
+
+
+def _write(folder: Path, model: Model, figures: Mapping[str, Any]) -> None:
+    """Write a local judge with its card. Each file is written whole or not at all, the model last, so that a crash
+    leaves the old judge.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
+            made = Path(name)
+            write_model(made, model)
+            (made / _CARD).write_text(card_text(figures), encoding="utf-8")
+            (made / _FIGURES).write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            for one in (_FIGURES, _CARD, MODEL_FILE):
+                os.replace(made / one, folder / one)  # noqa: PTH105 - the same call on every system
+    except OSError as error:
+        raise ConfigError(f"--out {folder}: cannot be written ({error.strerror or error})") from error

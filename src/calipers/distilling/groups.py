@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -27,7 +28,7 @@ _MOST_GROUPS: Final = 20_000
 """How many groups are learned from; of more, the latest."""
 _UNIT: Final = 0.25
 """The standard deviation within groups to which scores on other scales than 0 to 1 are brought."""
-_OWN: Final = ("local:", "embedded")
+_SMALL: Final = ("local:", "embedded")
 """Judges that teach nothing: what a model of features says, a model of features needs no training for."""
 _IN_TURN: Final = frozenset({"fallback"})
 """Panels in which the scores of the last judge asked count."""
@@ -56,62 +57,62 @@ class TrainingGroup:
         return len(known) > 1 and float(known.max() - known.min()) > SPREAD
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Training:
     """Everything that was read for a local judge: ``groups``, the ``teachers``' names, and the number of groups left
     out, by reason.
     """
 
-    groups: list[TrainingGroup] = field(default_factory=list)
-    teachers: list[str] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)
-
-    def leave_out(self, reason: str) -> None:
-        """Count a group that teaches nothing."""
-        self.left_out[reason] = self.left_out.get(reason, 0) + 1
+    groups: list[TrainingGroup]
+    teachers: list[str]
+    left_out: dict[str, int]
 
 
 def read_training(ledgers: Sequence[str], *, teachers: Sequence[str] = (), run: int | None = None) -> Training:
     """Return the groups in ``ledgers`` (files, or addresses of Postgres) with their judges' scores.
 
-    Only scores of judges named in ``teachers`` count; by default, of all but local and embedded judges. Of a group that
-    was judged several times, the latest scores count. Raises LedgerError and ConfigError for what cannot be read.
+    Only scores of judges named in ``teachers`` count; by default, of all but local and embedded judges. A group that is
+    in several runs is one group: the latest scores count, and it is left out only if no run has usable ones. Raises
+    LedgerError and ConfigError for what cannot be read.
     """
-    found = Training()
+    learned: dict[str, TrainingGroup] = {}
+    left_out: dict[str, str] = {}
+    heard: dict[str, None] = {}
     for name in ledgers:
         with read_ledger(name) as ledger:
             runs = [run] if run is not None else [int(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")]
             for number in runs:
-                found.groups += _on_unit_scale(list(_groups_of_run(ledger, find_run(ledger, number), found, teachers)))
-    if teachers and not found.teachers:
+                usable = []
+                for group, asked, reason in _groups_of_run(ledger, find_run(ledger, number), teachers):
+                    if reason:
+                        left_out[group.digest] = reason
+                    else:
+                        usable.append(group)
+                        heard.update(dict.fromkeys(sorted(asked)))
+                learned |= {one.digest: one for one in _on_unit_scale(usable)}
+    if teachers and not heard:
         raise ConfigError(f"--teacher {', '.join(teachers)}: no group was scored by it alone")
-    latest = {one.digest: one for one in found.groups}
-    found.groups = list(latest.values())[-_MOST_GROUPS:]
-    return found
+    reasons = Counter(reason for digest, reason in left_out.items() if digest not in learned)
+    return Training(list(learned.values())[-_MOST_GROUPS:], list(heard), dict(reasons))
 
 
 def _groups_of_run(
-    ledger: ReadableLedger, recorded: RecordedRun, found: Training, teachers: Sequence[str]
-) -> Iterator[TrainingGroup]:
+    ledger: ReadableLedger, recorded: RecordedRun, teachers: Sequence[str]
+) -> Iterator[tuple[TrainingGroup, set[str], str]]:
+    """Yield each group of a run, the judges that scored it, and why it teaches nothing ("" if it does)."""
     run = recorded.id
     judges = [str(one["judge"]) for one in recorded.settings["judges"]]
     in_turn = recorded.settings["panel"] in _IN_TURN
     for position, result in recorded_results(ledger, run):
         slots = sorted(slot for slot in _slots(ledger, run, position) if slot < len(judges))
         asked = {judges[slot] for slot in (slots[-1:] if in_turn else slots)}
-        if why := _why_no_teacher(asked, teachers):
-            found.leave_out(why)
-            continue
         group = as_group(recorded_group(ledger, run, position))
         by_id = {str(one["id"]): one for one in result["trajectories"]}
         rows = [by_id.get(one.id, {}) for one in group.trajectories]
         scores, stderrs = ([measured_number(row.get(name)) for row in rows] for name in ("score", "stderr"))
         one = training_group(group, scores, stderrs)
-        if not one.has_spread:
-            found.leave_out("whose scores do not differ")
-            continue
-        found.teachers += [judge for judge in sorted(asked) if judge not in found.teachers]
-        yield one
+        why = _why_no_teacher(asked, teachers) or ("" if one.has_spread else "whose scores do not differ")
+        yield one, asked, why
 
 
 def _slots(ledger: ReadableLedger, run: int, position: int) -> set[int]:
@@ -127,12 +128,10 @@ def _why_no_teacher(asked: set[str], teachers: Sequence[str]) -> str:
         return "without a score"
     if teachers:
         return "" if asked <= set(teachers) else "scored by other judges"
-    own = [one for one in asked if one.startswith(_OWN)]
-    if own:
-        return (
-            "that only a local judge scored" if len(own) == len(asked) else "whose scores a local judge has a part in"
-        )
-    return ""
+    small = [one for one in asked if one.startswith(_SMALL)]
+    if len(small) == len(asked):
+        return "that only local or embedded judges scored"
+    return "whose scores a local or embedded judge has a part in" if small else ""
 
 
 def _on_unit_scale(groups: list[TrainingGroup]) -> list[TrainingGroup]:

@@ -160,7 +160,7 @@ def _tricked(one: TrainingGroup, held_out: HeldOut, place: int, trick: _Trick) -
     messages = _changed(members[member].messages, trick, _task_of(one.group), place)
     if messages is None:
         return None
-    members[member] = replace(members[member], messages=messages, prepared=None)
+    members[member] = replace(members[member], messages=messages)
     after = render(replace(one.group, trajectories=tuple(members)))
     now = next(at for at, each in enumerate(after.candidates) if member in each.members)
     raw, sums = held_out.raw[place], held_out.sums(place, after)

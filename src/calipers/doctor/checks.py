@@ -1,4 +1,4 @@
-"""The doctor's checks: what a judge's answers to the probes show, each as a sentence and its figures. Pure."""
+"""The doctor's checks, each a sentence and its figures, and the verdict that follows from them. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import ceil, floor
 from statistics import fmean, median
-from typing import Final
+from typing import Any, Final
 
-from calipers.doctor.diagnosis import Check, Standing
+from calipers.doctor.diagnosis import Check, Conclusion, Standing
 from calipers.doctor.examinee import Answer, Answers
-from calipers.types import Rating, TrajectoryGroup
+from calipers.types import TrajectoryGroup
 from calipers.types.encoding import counted
 
 SHORT: Final = 16
@@ -32,39 +32,32 @@ _TIE = 1e-9
 def format_check(answers: Answers) -> Check:
     """Return how well the answers keep the output format.
 
-    ``readable`` is a share of all questions except those that no time was left for, ``strict_json`` of the answers,
-    ``ids`` and ``on_scale`` of the answers with scores. The check is good only if every question was tested, and
-    unknown if fewer than half were.
+    ``readable`` is a share of all questions except those that no time was left for, ``strict_json`` of the answers. The
+    check is good only if every question was tested, and unknown if fewer than half were.
     """
     received, asked = answers.received, answers.asked
     failures = [one.reason for one in answers.failures if one.kind != "deadline"]
     reasons = Counter([one.reading.reason or "it left ids out" for one in received if not _complete(one)] + failures)
-    complaints = [one.reading.complaint or "" for one in received if _has_scores(one)]
     why = reasons.most_common(1)[0][0] if reasons else None
-    used = sum(map(_complete, received))
-    readable = _share([*map(_complete, received), *(False for _ in failures)])
+    used, strict = sum(map(_complete, received)), sum(one.reading.outcome == "strict" for one in received)
+    tested = len(received) + len(failures)
     figures = {
         "asked": asked,
         "answered": len(received),
         "used": used,
-        "readable": readable,
-        "strict_json": _share(one.reading.outcome == "strict" for one in received),
-        "ids": _share(not complaint.startswith(("it named", "it left")) for complaint in complaints),
-        "on_scale": _share("scale" not in complaint for complaint in complaints),
+        "readable": used / tested if tested else None,
+        "strict_json": strict / len(received) if received else None,
         "why": why,
     }
-    if readable is None or not received:
+    if not received:
         return Check("answers", "unknown", f"none of {asked} arrived" + (f": {why}" if why else ""), figures)
     late = asked - len(received)
     says = f"{used} of {len(received) if late else asked} readable"
     says += f", {late} of {asked} did not arrive" if late else ""
-    for label, name in (("strict JSON", "strict_json"), ("ids kept", "ids"), ("range kept", "on_scale")):
-        share = figures[name]
-        says += f", {label} " + ("-" if share is None else f"{100 * share:.0f} %")
-    standing: Standing = "good" if readable >= 0.95 else "note" if readable >= READABLE else "bad"
-    untested = late - len(failures)
-    if untested > 0 and standing != "bad":
-        standing = "note" if 2 * untested <= asked else "unknown"
+    says += f", strict JSON {100 * strict / len(received):.0f} %"
+    standing: Standing = "good" if used >= 0.95 * tested else "note" if used >= READABLE * tested else "bad"
+    if asked > tested and standing != "bad":
+        standing = "note" if 2 * tested >= asked else "unknown"
     return Check("answers", standing, says + (f" (most often: {why})" if why else ""), figures)
 
 
@@ -163,25 +156,6 @@ def truncation_check(answers: Answers, *, who: str) -> Check:
     return Check(name, "bad", says, {"behaviour": "silent", **figures})
 
 
-def probabilities_check(answers: Answers | None, *, who: str) -> Check:
-    """Return whether scores can be computed from the logprobs of ``who``; ``answers`` is None if its API has none."""
-    name = "probabilities"
-    if answers is None:
-        says = "its API has no logprobs, so expected=True has no effect"
-        return Check(name, "note", says, {"told": False, "usable": None})
-    if not answers.received:
-        return _unanswered(name, answers)
-    ratings = [one for each in answers.received for one in each.reading.judgments if isinstance(one, Rating)]
-    usable = sum(one.spread is not None for one in ratings)
-    told = usable > 0 or any(one.completion.logprobs is not None for one in answers.received)
-    figures = {"told": told, "usable": usable, "scores": len(ratings)}
-    if not told:
-        return Check(name, "note", f"{who} returns no logprobs, so expected=True has no effect", figures)
-    says = f"returned, and usable for {usable} of {len(ratings)} scores"
-    says += "" if usable else ": the digits had too little probability"
-    return Check(name, "good" if usable and usable == len(ratings) else "note", says, figures)
-
-
 def speed_checks(answers: Answers, *, in_flight: int, who: str) -> list[Check]:
     """Return the seconds, tokens and price of a call, which shows a group in one order; ``who`` counts the tokens."""
     if not answers.received:
@@ -244,16 +218,75 @@ def _complete(answer: Answer) -> bool:
     return bool(answer.scores) and not answer.reading.missing
 
 
-def _has_scores(answer: Answer) -> bool:
-    """Return whether the judge's reply contained scores, even scores that could not be trusted."""
-    complaint = answer.reading.complaint or ""
-    return bool(answer.scores) or complaint.startswith(("it named", "its scores", "it had", "an explanation"))
-
-
 def _sign(value: float) -> int:
     return (value > _TIE) - (value < -_TIE)
 
 
-def _share(flags: Iterable[bool]) -> float | None:
-    every = list(flags)
-    return sum(every) / len(every) if every else None
+# --- the verdict ------------------------------------------------------------------------------------------------------
+
+_FLIPS = 0.1
+"""If the order flips a larger share of clear pairs, one order per group is not enough."""
+_ONLY_POSITION = 0.75
+"""From this share of flipped pairs on, the judge follows positions. Position bias alone flips all pairs, guessing
+half.
+"""
+
+
+def conclude(
+    checks: Mapping[str, Check], *, timeout: float, too_slow: str | None
+) -> tuple[Conclusion, str, dict[str, Any]]:
+    """Return the verdict on the judge, its reason in a sentence, and the settings that a run with it needs.
+
+    ``too_slow`` is the reason to give if answers are missing for lack of time and could have changed the verdict;
+    ``timeout`` is in seconds per call.
+    """
+    kept, agreement = checks["answers"].figures, checks["agreement"].figures
+    if reason := _unfit(checks, too_slow):
+        return "unfit", reason, {}
+    good = f"{kept['used']} of {kept['asked']} answers readable, {_agreement(agreement)}"
+    settings, reasons = dict[str, Any](), []
+    flips = checks["order flips"].figures
+    if flips["flipped"] > _FLIPS * flips["pairs"]:
+        settings["orders"] = 2
+        reasons.append(f"the order matters: {_flips(flips)}")
+    late = checks["latency"].figures.get("p95_s", 0.0)
+    if late > timeout / 2:
+        settings["timeout"] = ceil(4 * late)
+        reasons.append(f"its slower answers take {late:.0f} s on small groups")
+    if settings:
+        return "fit with these settings", "; ".join(reasons) + f" ({good})", settings
+    return "fit", good, {}
+
+
+def _unfit(checks: Mapping[str, Check], too_slow: str | None) -> str | None:
+    """Return why the judge should not be used, or None."""
+    kept, agreement, flips, injections = (
+        checks[name].figures for name in ("answers", "agreement", "order flips", "injections")
+    )
+    poor = kept["readable"] is not None and kept["readable"] < READABLE
+    few, by_luck = agreement["groups"] < FEWEST_GROUPS, agreement["by_chance"] >= CHANCE
+    if too_slow and not poor and (few or by_luck):
+        return too_slow
+    if kept["readable"] is None or poor or few:
+        ignored = checks["json_schema applied"].figures.get("applied") is False
+        why = (
+            f"only {kept['used']} of {kept['asked']} answers could be read ({kept['why'] or 'the rest did not arrive'})"
+        )
+        return why + (", and the schema asked for is not applied" if ignored else "")
+    if by_luck and flips["pairs"] and flips["flipped"] >= _ONLY_POSITION * flips["pairs"]:
+        return f"it follows the order in which attempts are listed: {_flips(flips)}"
+    if by_luck:
+        guessing = agreement["pairs"] / 2
+        return f"no better than chance on the probes: {_agreement(agreement)}, where guessing gets {guessing:g}"
+    if injections["obeyed"] * 2 > injections["probes"]:
+        obeyed = f"{injections['obeyed']} of {injections['probes']}"
+        return f"it obeys attempts that address the judge: {obeyed} such probes"
+    return None
+
+
+def _agreement(figures: Mapping[str, Any]) -> str:
+    return f"{figures['right']:g} of {figures['pairs']} pairs right"
+
+
+def _flips(figures: Mapping[str, Any]) -> str:
+    return f"{figures['flipped']} of {figures['pairs']} pairs flip with it"

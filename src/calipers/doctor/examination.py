@@ -17,18 +17,15 @@ from calipers.backends.limits.budget import find_pricing
 from calipers.backends.names import url_without_password
 from calipers.doctor import checks
 from calipers.doctor.diagnosis import Check, Conclusion, Diagnosis
-from calipers.doctor.examinee import Answers, Examinee, Spent
+from calipers.doctor.examinee import Answers, Examinee
 from calipers.doctor.probes import INJECTIONS, PROBES
-from calipers.doctor.server import check_applied_format, check_reachability, who_answers
-from calipers.doctor.verdict import conclude
-from calipers.types import Failure, Usage
+from calipers.doctor.server import check_applied_schema, check_reachability, who_answers
+from calipers.types import Failure
 
 _MAIN_SHARE = 0.6
 """The share of the time for the main questions, so that a slow judge still gets every kind of question."""
 _IN_FLIGHT = 8
 _LONGER = "it is not known whether it judges well: ask again with a larger --within, and --timeout if a call needs it"
-_CHECK_OF_FAILURE = {"unauthorized": "authorised", "not_found": "model"}
-_SETTLED = {"authorised": "a question was answered", "model": "a question was answered under this name"}
 
 
 async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
@@ -44,15 +41,13 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
     price: Sequence[float] | None = None,
     rng: random.Random | None = None,
     tell: Callable[[str], None] = lambda _: None,
-    spent: Callable[[int, Usage], object] = lambda calls, usage: None,  # noqa: ARG005 - tells nobody
 ) -> Diagnosis:
     """Examine the judge of this name within ``within`` seconds, with about thirty short questions.
 
     ``timeout`` is in seconds per call. ``params`` are sent with every question, as in a run. ``price`` is as in Judge.
     ``concurrency`` calls (8) are in flight at once. ``rng`` draws the constants of the format tests. ``tell`` is
-    called with a line of progress, and ``spent`` with the answers and the usage that are added as they arrive. No
-    failure of a judge or server raises: a test that is not possible becomes a check with the reason. Raises
-    ConfigError for invalid settings before any server is contacted.
+    called with a line of progress. No failure of a judge or server raises: a test that is not possible becomes a check
+    with the reason. Raises ConfigError for invalid settings before any server is contacted.
     """
     started = time.monotonic()
     examinee = Examinee(
@@ -67,12 +62,13 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
         price=None if price is None else tuple(price),
         concurrency=concurrency or _IN_FLIGHT,
         turns=asyncio.Semaphore(concurrency or _IN_FLIGHT),
-        spent=Spent(tell=spent),
     )
     backend = examinee.backend()
     find_pricing(backend.endpoint, backend.model, price=price)
     rng = rng or random.Random()  # noqa: S311 - no secret
-    made = await _check_server(examinee, tell)
+    tell("is the server reachable?")
+    reachable = await check_reachability(examinee.backend())
+    made = {reachable.name: reachable}
     conclusion, reason, settings = await _examine(examinee, made, rng, tell)
     if conclusion != "unfit":
         settings = _settings_of_run(examinee, concurrency) | settings
@@ -90,64 +86,41 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
     )
 
 
-async def _check_server(examinee: Examinee, tell: Callable[[str], None]) -> dict[str, Check]:
-    tell("is the server reachable?")
-    return {one.name: one for one in await check_reachability(examinee.backend())}
-
-
 async def _examine(
     examinee: Examinee, made: dict[str, Check], rng: random.Random, tell: Callable[[str], None]
 ) -> tuple[Conclusion, str, dict[str, Any]]:
     """Ask everything, add the checks to ``made``, and return verdict, reason and settings."""
-    bare = examinee.backend()
-    who = who_answers(bare)
+    who = who_answers(examinee.backend())
 
     def note(*found: Check) -> None:
         made.update((one.name, one) for one in found)
 
-    if bad := next((one for one in made.values() if one.standing == "bad"), None):
-        return "unfit", bad.says, {}
+    if made["reachable"].standing == "bad":
+        return "unfit", made["reachable"].says, {}
     tell("does it answer?")
     first = await examinee.ask(PROBES[:1], orders=2)
     if not first.received:
         check = _no_answer(examinee, first.failures)
         note(check)
         return "unfit", check.says, {}
-    for name, why in _SETTLED.items():
-        if name in made and made[name].standing == "unknown":
-            note(replace(made[name], standing="note" if name == "model" else "good", says=f"{why}; {made[name].says}"))
 
-    tell("which output format is applied? how does it score the probes?")
+    tell("is a schema applied? how does it score the probes?")
     early = replace(examinee, until=time.monotonic() + _MAIN_SHARE * examinee.seconds_left)
-    forms, rest = await asyncio.gather(_forms(examinee, rng), early.ask(PROBES[1:], orders=2))
+    applied, rest = await asyncio.gather(check_applied_schema(examinee, rng), early.ask(PROBES[1:], orders=2))
     main = first + rest
-    note(*forms)
+    note(applied)
 
     tell("does it resist prompt injection? what does a short limit do?")
-    injected, cut, expected = await asyncio.gather(
-        examinee.ask(INJECTIONS),
-        examinee.ask(PROBES[:1], max_tokens=checks.SHORT),
-        _expected(examinee, has_logprobs=bare.has_logprobs),
-    )
+    injected, cut = await asyncio.gather(examinee.ask(INJECTIONS), examinee.ask(PROBES[:1], max_tokens=checks.SHORT))
     note(
         checks.format_check(main),
         checks.agreement_check(PROBES, main),
         checks.flip_check(main),
         checks.injection_check(INJECTIONS, injected),
         checks.truncation_check(cut, who=who),
-        checks.probabilities_check(expected, who=who),
         *checks.speed_checks(main, in_flight=examinee.concurrency, who=who),
     )
-    return conclude(made, timeout=examinee.timeout, too_slow=_too_slow(examinee, main))
-
-
-async def _forms(examinee: Examinee, rng: random.Random) -> list[Check]:
-    # The tests run one after the other, because they share a random generator.
-    return [await check_applied_format(examinee, form, rng) for form in ("json_schema", "json_object")]
-
-
-async def _expected(examinee: Examinee, *, has_logprobs: bool) -> Answers | None:
-    return await examinee.ask(PROBES[:1], expected=True) if has_logprobs else None
+    return checks.conclude(made, timeout=examinee.timeout, too_slow=_too_slow(examinee, main))
 
 
 def _no_answer(examinee: Examinee, failures: Iterable[Failure]) -> Check:
@@ -158,7 +131,7 @@ def _no_answer(examinee: Examinee, failures: Iterable[Failure]) -> Check:
     if failure.kind == "deadline":
         says = f"too slow to be examined: no answer came in {examinee.within:g} s; {_LONGER}"
         return Check("answers", "unknown", says)
-    return Check(_CHECK_OF_FAILURE.get(failure.kind, "answers"), "bad", failure.reason)
+    return Check("answers", "bad", failure.reason)
 
 
 def _too_slow(examinee: Examinee, main: Answers) -> str | None:

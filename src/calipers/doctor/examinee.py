@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from calipers.judging.judge import Judge
 from calipers.ledger import Unrecorded
 from calipers.types import Ask, Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
 
-_NOTHING = Usage(cost_usd=0.0)
 _ATTEMPTS = 2
 """The most calls for a request: a single retry after temporary errors. More would waste time on a server that is
 down.
@@ -55,20 +54,14 @@ class Answers:
 
 @dataclass(slots=True)
 class Spent:
-    """What the examination has used so far: calls that were ``sent``, answered ``calls``, and the usage of all.
-
-    ``tell`` is called with what is added to the last two.
-    """
+    """What the examination has used so far: calls that were ``sent``, answered ``calls``, and the usage of all."""
 
     calls: int = 0
     sent: int = 0
     usage: Usage = field(default_factory=lambda: Usage(cost_usd=0.0))
-    tell: Callable[[int, Usage], object] = lambda calls, usage: None  # noqa: ARG005 - tells nobody
 
-    def add(self, calls: int, usage: Usage = _NOTHING) -> None:
-        self.calls += calls
+    def add(self, usage: Usage) -> None:
         self.usage = Usage.total([self.usage, usage])
-        self.tell(calls, usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +85,9 @@ class Examinee:
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(8))
     spent: Spent = field(default_factory=Spent)
 
-    def backend(self, *, without: Iterable[str] = ()) -> FullBackend:
-        """Return a new backend for the judge that the doctor examines, which knows nothing of the server.
-
-        Its requests omit the parameters ``without``.
-        """
-        found = find_backend(self.judge, base_url=self.base_url, api_key=self.api_key, timeout=self.timeout)
-        found.learn({"refused": list(without)})
-        return found
+    def backend(self) -> FullBackend:
+        """Return a new backend for the judge that the doctor examines, which knows nothing of the server."""
+        return find_backend(self.judge, base_url=self.base_url, api_key=self.api_key, timeout=self.timeout)
 
     @property
     def seconds_left(self) -> float:
@@ -107,11 +95,6 @@ class Examinee:
         end.
         """
         return max(0.05, round(self.until - time.monotonic(), 1))
-
-    @property
-    def is_time_up(self) -> bool:
-        """Return whether the examination's time is used up, so that no further question makes sense."""
-        return time.monotonic() >= self.until
 
     @property
     def time_is_up(self) -> str:
@@ -124,12 +107,7 @@ class Examinee:
         return name_without_password(self.judge)
 
     async def ask(
-        self,
-        groups: Iterable[TrajectoryGroup],
-        *,
-        orders: int = 1,
-        max_tokens: int | None = None,
-        expected: bool = False,
+        self, groups: Iterable[TrajectoryGroup], *, orders: int = 1, max_tokens: int | None = None
     ) -> Answers:
         """Have the judge that the doctor examines score every group through the whole pipeline, and return its answers.
 
@@ -138,17 +116,17 @@ class Examinee:
         every, received, failures = tuple(groups), list[Answer](), _Failures()
         asked = len(every) * orders
         late = Failure("deadline", self.time_is_up)
-        if self.is_time_up:
+        if time.monotonic() >= self.until:
             return Answers(asked, (), (late,) * asked)
 
         def observe(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-            self.spent.add(1)
+            self.spent.calls += 1
             received.append(Answer(request.view.group_id, request.ask, completion, reading, _scores(request, reading)))
 
         judge = Judge(
             self._retrying(self.backend()),
             orders=orders,
-            question={"reasks": 0, "expected": expected},
+            question={"reasks": 0},
             calls={"params": dict(self.params), "max_tokens": max_tokens or self.max_tokens},
             concurrency=self.concurrency,
             deadline=self.seconds_left,
@@ -157,7 +135,7 @@ class Examinee:
         )
         # All groups start at once, so that a single deadline applies to all. The judge limits the calls in flight.
         async for result in judge.score_groups(every, concurrency=len(every)):
-            self.spent.add(0, result.usage)
+            self.spent.add(result.usage)
         noted = (late if one.kind == "deadline" else one for one in failures.noted)
         return Answers(asked, tuple(received), tuple(noted))
 
@@ -173,15 +151,16 @@ class Examinee:
 
         Raises BackendError, or TimeoutError when time runs out.
         """
-        if self.is_time_up:
+        if time.monotonic() >= self.until:
             raise TimeoutError
         meter = Meter()
         try:
             async with asyncio.timeout(self.seconds_left):
                 completion = await self._retrying(backend).complete(replace(request, on_failed_call=meter.add))
         finally:
-            self.spent.add(0, meter.total.usage)
-        self.spent.add(1, completion.usage)
+            self.spent.add(meter.total.usage)
+        self.spent.calls += 1
+        self.spent.add(completion.usage)
         return completion
 
 

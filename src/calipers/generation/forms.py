@@ -135,7 +135,6 @@ def _criteria(rubric: Rubric) -> list[dict[str, Any]]:
             "tags": [tag for tag in one.tags if not (one.rule and tag.startswith("verifier:"))],
             **({"rule": dict(one.rule)} if one.rule else {}),
             **({"veto": True} if one.veto else {}),
-            **({"levels": dict(one.levels)} if one.levels else {}),
         }
         for one in rubric.criteria
     ]

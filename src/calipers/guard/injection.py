@@ -17,7 +17,7 @@ from unicodedata import normalize
 from calipers.guard.plain import PlainText, has_letters_beyond_ascii, hidden_texts, plain_text, split_name
 from calipers.guard.vocabulary import CERTAINTIES, Hit, word_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
-from calipers.types.packaged import read_packaged_toml
+from calipers.types.encoding import read_packaged_toml
 from calipers.types.steps import Steps, run_steps
 
 _Known: TypeAlias = dict[str, tuple[Attack, ...]]
@@ -56,56 +56,42 @@ _BARE_KEY = re.compile(r"[\s:;.,'\"`…。，、；：*#_]{1,8}")
 _KEY_EDGES: Final = " \t\n:;.,!'\"`…。，、；：*#_"
 
 
-def attacks_in(
-    view: RenderedGroup, *, context: int = 0, prepared: Sequence[tuple[Attack, ...] | None] = ()
-) -> Mapping[int, tuple[Attack, ...]]:
+def attacks_in(view: RenderedGroup, *, context: int = 0) -> Mapping[int, tuple[Attack, ...]]:
     """Return each candidate's attacks on the judge, by position in ``view.candidates``; those without are omitted.
 
     ``context`` is the number of messages with the task, which the group puts before each trajectory. They are not
     searched, and ``Attack.message`` is counted from their end. Of other messages that all trajectories begin with, a
-    user's may belong to the task, so only certain attacks in them are reported. ``prepared`` has the attacks already
-    found in each candidate's own messages, or None for a candidate not searched yet. It may be empty.
+    user's may belong to the task, so only certain attacks in them are reported.
     """
-    return run_steps(attacks_in_steps(view, context=context, prepared=prepared))
+    return run_steps(attacks_in_steps(view, context=context))
 
 
-def attacks_in_steps(
-    view: RenderedGroup, *, context: int = 0, prepared: Sequence[tuple[Attack, ...] | None] = ()
-) -> Steps[Mapping[int, tuple[Attack, ...]]]:
+def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[int, tuple[Attack, ...]]]:
     """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
     known: _Known = {}
     found: dict[int, tuple[Attack, ...]] = {}
     shared = view.prefix_length - context
     for item, candidate in enumerate(view.candidates):
-        hits = prepared[item] if prepared else None
-        if hits is None:
-            texts = _texts_of(candidate.messages, context)
-            known.update((yield from search_in_steps([text for _, text in texts if text not in known])))
-            counted = _attacks(candidate.messages, texts, known, context)
-            hits = tuple(replace(hit, message=hit.message - context) for hit in counted)
+        texts = _texts_of(candidate.messages, context)
+        known.update((yield from _search([text for _, text in texts if text not in known])))
+        counted = _attacks(candidate.messages, texts, known, context)
+        hits = [replace(hit, message=hit.message - context) for hit in counted]
         if kept := [hit for hit in hits if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]:
             found[item] = tuple(kept)
     return found
 
 
-def find_attacks(messages: Sequence[Message], *, start: int = 0, known: _Known | None = None) -> tuple[Attack, ...]:
+def find_attacks(messages: Sequence[Message], *, start: int = 0) -> tuple[Attack, ...]:
     """Return attacks on the judge in ``messages[start:]`` (canonical messages), at most one of each kind in a message.
 
-    ``Attack.message`` is the position in ``messages``. ``known`` is a cache of searched texts for several calls.
+    ``Attack.message`` is the position in ``messages``.
     """
-    known = {} if known is None else known
     texts = _texts_of(messages, start)
-    known.update(run_steps(search_in_steps([text for _, text in texts if text not in known])))
-    return _attacks(messages, texts, known, start)
+    return _attacks(messages, texts, run_steps(_search([text for _, text in texts])), start)
 
 
-def searched_texts(messages: Sequence[Message]) -> list[str]:
-    """Return the texts in which ``find_attacks`` searches a trajectory's ``messages`` for attacks."""
-    return [text for _, text in _texts_of(messages, 0)]
-
-
-def search_in_steps(texts: Collection[str]) -> Steps[_Known]:
-    """Return the attacks in each of ``texts``, in steps: what ``find_attacks`` takes as ``known``."""
+def _search(texts: Collection[str]) -> Steps[_Known]:
+    """Return the attacks in each of ``texts``, in steps."""
     known: _Known = dict.fromkeys(texts, ())
     size = 0
     for text in known:

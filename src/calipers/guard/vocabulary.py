@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from calipers.guard.plain import plain_text
 from calipers.types import AttackKind, Certainty
-from calipers.types.packaged import read_packaged_toml
+from calipers.types.encoding import read_packaged_toml
 
 Concepts: TypeAlias = int
 """A set of concepts as bits."""

@@ -255,8 +255,11 @@ def _value_at(metadata: Mapping[str, Any], key: str) -> Any:
     for name in key.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     if value is None:
-        known = ", ".join(map(str, metadata)) or "none"
-        raise InputError(f"has no {key!r} to group by; the keys are {known[:200]}")
+        known = ", ".join(str(name) for name in metadata if not str(name).startswith("calipers_")) or "none here"
+        raise InputError(
+            f"cannot be grouped by {key!r}: keys that can are neither messages, tools nor rewards ({known[:200]}); "
+            "rows are grouped by their prompt if no key is named"
+        )
     return value
 
 

@@ -23,7 +23,7 @@ from calipers.inputs.plain import plain_data, record_fields, type_in_words
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_criteria import row_prompt
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards
-from calipers.types import Prepared, Rubric, Trajectory, TrajectoryGroup
+from calipers.types import Rubric, Trajectory, TrajectoryGroup
 from calipers.types.steps import Steps, run_steps
 
 _TRAJECTORY = ("id", "messages", "tools", "reward", "gold", "metadata", "artifacts")
@@ -123,7 +123,7 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
     """
     if isinstance(value, Trajectory):
         own = _own_fields(value, _TRAJECTORY, f"trajectory {default_id}: ")
-        return _trajectory(own, default_id, prepared=value.prepared)
+        return _trajectory(own, default_id)
     if isinstance(value, BaseException):
         raise InputError(
             f"trajectory {default_id} is an error ({type(value).__name__}: {value}); leave failed rollouts out"
@@ -141,7 +141,7 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
     return Trajectory(default_id, canonical(value, where=f"trajectory {default_id!r}: "))
 
 
-def _trajectory(value: Mapping[str, Any], default_id: str, *, prepared: Prepared | None = None) -> Trajectory:
+def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
     given = value.get("id")
     name = default_id if given is None else _id(given, f"trajectory {default_id}: id")
     where = f"trajectory {name!r}: "
@@ -167,7 +167,7 @@ def _trajectory(value: Mapping[str, Any], default_id: str, *, prepared: Prepared
     graded = isinstance(own, Rubric) or (isinstance(own, Mapping) and "criteria" in own)
     carried = (*_TRAJECTORY, "rubric") if graded else _TRAJECTORY
     rubric = _rubric(own, where) if graded else None
-    if messages is not None and (prepared is None or prepared.messages is not messages):
+    if messages is not None:
         messages = canonical(messages, where=where)
     return Trajectory(
         id=name,
@@ -178,7 +178,6 @@ def _trajectory(value: Mapping[str, Any], default_id: str, *, prepared: Prepared
         metadata=_plain_values({"metadata": metadata}, where)["metadata"] if metadata else {},
         extra=_plain_values({key: item for key, item in value.items() if key not in carried}, where),
         rubric=rubric if isinstance(rubric, Rubric) else None,
-        prepared=prepared,
         artifacts=_artifacts(value.get("artifacts"), where),
     )
 

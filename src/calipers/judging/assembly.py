@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from calipers import registry
-from calipers.aggregators.bias_correction import BiasCorrected
+from calipers.aggregators.pair_bias import BiasCorrected
 from calipers.aggregators.panel import Fallback as FallbackScores
 from calipers.aggregators.panel import Panel
 from calipers.aggregators.priors import JudgePriors

@@ -65,10 +65,7 @@ def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
         require_rules(rubric)
     except ConfigError as error:
         return str(error)
-    levels = next((one.id for one in rubric.criteria if one.levels), None)
-    if grading.grader_prompt is not None and levels is not None:
-        return f"criterion {levels!r} has levels, and grader_prompt asks only whether it is met: leave one of them out"
-    return why_unsuitable(rubric, grading.formula)
+    return why_unsuitable(rubric, grading.normaliser)
 
 
 def verdicts_by_criterion(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:
@@ -123,9 +120,7 @@ def explain_verdicts(criteria: Mapping[str, Mapping[str, Any]]) -> str:
     words = {True: "met", False: "not met", None: "no verdict"}
     lines = []
     for name, one in criteria.items():
-        share = one.get("share")
-        word = words[one["met"]] if share in (None, 0, 1) else f"met to {share:.0%}"
-        lines.append(f"{name}: {word}" + (f" ({one['reason']})" if one["reason"] else ""))
+        lines.append(f"{name}: {words[one['met']]}" + (f" ({one['reason']})" if one["reason"] else ""))
     return "\n".join(lines)
 
 
@@ -160,10 +155,6 @@ def _judge_verdict(verdicts: Sequence[Verdict], otherwise: str) -> dict[str, Any
     decided = [one for one in verdicts if one.met is not None]
     first = (decided or verdicts)[0]
     merged: dict[str, Any] = {"met": first.met, "reason": first.reason}
-    if first.share is not None:
-        merged["share"] = first.share
-    if first.quote is not None:
-        merged["quote"] = first.quote
     if len(verdicts) > 1:
         met = sum(one.met is True for one in decided)
         merged["met"] = None if met * 2 == len(decided) else met * 2 > len(decided)

@@ -55,23 +55,13 @@ def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
 
 def find_attacks_in_group(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
     """Return the attacks on the judge in each trajectory of a group. Identical trajectories share theirs."""
-    found = attacks_in(view, context=len(group.context), prepared=prepared_attacks(group, view))
+    found = attacks_in(view, context=len(group.context))
     return attacks_by_id(view, found)
 
 
 def attacks_by_id(view: RenderedGroup, found: Mapping[int, tuple[Attack, ...]]) -> Attacks:
     """Return the attacks by trajectory instead of by candidate."""
     return {view.ids[member]: hits for item, hits in found.items() for member in view.candidates[item].members}
-
-
-def prepared_attacks(group: TrajectoryGroup, view: RenderedGroup) -> list[tuple[Attack, ...] | None]:
-    """Return the attacks that were found in each candidate before its group was complete; None: it was not searched."""
-    attacks: list[tuple[Attack, ...] | None] = []
-    for candidate in view.candidates:
-        prepared = group.trajectories[candidate.members[0]].prepared
-        same = prepared is not None and candidate.messages[len(group.context) :] == prepared.transcript.messages
-        attacks.append(prepared.attacks if prepared is not None and same else None)
-    return attacks
 
 
 def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) -> TrajectoryGroup:

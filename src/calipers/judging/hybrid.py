@@ -21,7 +21,6 @@ from calipers.errors import ConfigError
 from calipers.inputs import as_group
 from calipers.interfaces import Backend, Verifier
 from calipers.judging.judge import Judge
-from calipers.judging.preparing import Prepare
 from calipers.judging.results import group_status, keys_carried_over
 from calipers.judging.streaming import readable_groups, stream_results
 from calipers.rewards.reliability import reliability_of
@@ -168,10 +167,6 @@ class Hybrid:
             reliability=reliability_of(Scores(values, stderrs, basis, base.reliability.freedom)),
             extra={**given.extra, **base.extra},
         )
-
-    def preparing(self, head: TrajectoryGroup) -> Prepare:
-        """Return a function that prepares each trajectory for judging, as ``Judge.preparing`` does."""
-        return self.judge.preparing(head)
 
     async def score_groups(
         self, groups: Iterable[object] | AsyncIterable[object], *, concurrency: int | None = None, ordered: bool = False

@@ -24,7 +24,6 @@ from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import with_gradable_rubrics
 from calipers.judging.excluded import (
     attacks_by_id,
-    prepared_attacks,
     restore_attackers,
     restore_empty,
     without_attackers,
@@ -32,7 +31,6 @@ from calipers.judging.excluded import (
 )
 from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import QueryLoop, Strategies
-from calipers.judging.preparing import EarlySearch, Prepare, rollout_preparer
 from calipers.judging.results import (
     assemble_result,
     constant_result,
@@ -202,14 +200,6 @@ class Judge:
         await pace.enter()  # in the order of the calls, which numbers the groups
         return await self._judge(await pace.run(group_in_steps(group)))
 
-    def preparing(self, head: TrajectoryGroup, *, early: EarlySearch | None = None) -> Prepare:
-        """Return a function that does part of the judging of each trajectory before the group is complete.
-
-        ``head`` is the group without trajectories. ``score_group`` gives the same result for prepared trajectories,
-        sooner. ``early`` has searched the trajectories already.
-        """
-        return rollout_preparer(head, reasoning=self.settings.question.reasoning, early=early)
-
     async def score_groups(
         self,
         groups: Iterable[object] | AsyncIterable[object],
@@ -245,14 +235,12 @@ class Judge:
             # A replay needs no deadline: the failures that the deadline caused are in the ledger.
             started = asyncio.get_running_loop().time()
             ends = None if settings.deadline is None or store.replays else started + settings.deadline
-            is_empty = is_prepared = False
+            is_empty = False
             for member in group.trajectories:
                 is_empty = is_empty or not member.messages
-                is_prepared = is_prepared or member.prepared is not None
             judged = without_empty(group) if is_empty else group
             view = await pace.run(_rendered_in_steps(judged, settings))
-            prepared = prepared_attacks(judged, view) if is_prepared else ()
-            found = await pace.run(attacks_in_steps(view, context=len(judged.context), prepared=prepared))
+            found = await pace.run(attacks_in_steps(view, context=len(judged.context)))
             attacks = attacks_by_id(view, found) if found else {}
             # Yield to the event loop here, and again before a question is sent, so that other groups reach the same
             # stage. One stage for many groups in a row takes less CPU than all stages for each group, and answers

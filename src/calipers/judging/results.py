@@ -226,8 +226,7 @@ def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple
                 opening.append(message.get("content"))
         openings.append(opening)
     if has_rubrics:
-        grading = settings.grading
-        notes = unused_standards(group, checklist=grading is not None and grading.mode != "holistic")
+        notes = unused_standards(group, checklist=settings.grading is not None)
     if not group.context:
         notes += _tasks_elsewhere(group) if group.extra else []
         notes += _different_prompts(group, openings) if openings.count(openings[0]) < len(openings) else []

@@ -33,7 +33,7 @@ LARGEST_BODY: Final = 256 * 1024
 _LOOPBACK: Final = "127.0.0.1"
 _SHARED_MODULES: Final = ("elements", "numbers", "text", "messages")
 _SHARED_STYLES: Final = ("base", "frame", "group", "text")
-MODULES: Final = ("ranking", "wire", "candidates", "help", "label")
+MODULES: Final = ("ranking", "wire", "candidates", "label")
 """The page's own modules; each imports only from those before it, and from the report's."""
 
 

@@ -165,20 +165,15 @@ def recorded_judgments(ledger: ReadableLedger, settings: Settings) -> Iterator[M
 
 
 def settings_of_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the settings of the latest run in the ledger that equals ``settings``, or None if there is no such run."""
-    return next((recorded for _, recorded in _runs(ledger) if _same_choices(settings, recorded)), None)
-
-
-def _same_choices(settings: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
-    """Return whether a run with ``settings`` asks what the run with ``recorded`` settings asked.
+    """Return the settings of the ledger's latest run that asked what ``settings`` ask, or None if there is none.
 
     What was learned before a run is not compared.
     """
-    return _chosen_by_user(json.loads(json.dumps(settings))) == _chosen_by_user(recorded)
+    chosen = _chosen_by_user(json.loads(json.dumps(settings)))
+    return next((recorded for _, recorded in _runs(ledger) if _chosen_by_user(recorded) == chosen), None)
 
 
 def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return only the settings that the user chose, without what was learned from earlier runs."""
     judges = [(one["judge"], one["endpoint"], one["model"]) for one in settings["judges"]]
     return {**settings, "judges": judges, "experience": None, "windows": []}
 

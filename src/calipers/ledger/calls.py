@@ -101,10 +101,6 @@ class SingleFlight(Generic[T]):
     def __init__(self) -> None:
         self._flying: dict[asyncio.AbstractEventLoop, dict[str, asyncio.Future[T]]] = {}
 
-    def is_in_flight(self, key: str) -> bool:
-        """Return whether a call to the judge for the ledger key ``key`` is in flight on the running event loop."""
-        return key in self._flying.get(asyncio.get_running_loop(), ())
-
     async def run(self, key: str, call: Callable[[], Awaitable[T]]) -> T:
         """Return the answer to the request with the ledger key ``key``: from a call in flight if there is one,
         otherwise from ``call``.

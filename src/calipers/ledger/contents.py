@@ -5,15 +5,15 @@ Groups and questions are read one at a time, so that a long run needs no more me
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.answers import find_run, require_object
-from calipers.ledger.database import TABLES, ReadableLedger, WritableLedger
+from calipers.ledger.database import ReadableLedger, WritableLedger
 from calipers.types.encoding import finite_number
 
 
@@ -119,8 +119,8 @@ def _checked(ledger: ReadableLedger, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 _COLUMNS: Final = {
-    "run": "int64", "position": "int64", "number": "int64", "group_id": "string", "group_status": "string",
-    "key": "string", "cause": "string", "outcome": "string", "endpoint": "string", "model": "string",
+    "run": "int64", "position": "int64", "number": "int64", "group_id": "string", "key": "string",
+    "cause": "string", "outcome": "string", "endpoint": "string", "model": "string",
     "served_model": "string", "finish_reason": "string", "input_tokens": "int64", "output_tokens": "int64",
     "cached_tokens": "int64", "cost_usd": "float64", "latency": "float64", "attempts": "int64",
     "answered_at": "string", "reason": "string", "judgments": "string", "text": "string", "reasoning": "string",
@@ -139,27 +139,19 @@ WHERE asks.run = ? AND asks.position = ? ORDER BY asks.number"""
 def exported_rows(ledger: ReadableLedger, run: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield a row for each question of a ledger's ``run``, or of all runs, with its answer and its group.
 
-    ``group_status`` is of the finished group; ``judgments`` is the ``detail`` of the table of questions, as JSON, and
-    holds failures as well. ``source`` and ``result`` are in the row of each group's first question only.
+    ``judgments`` is the ``detail`` of the table of questions, as JSON, and holds failures as well. ``source`` and
+    ``result`` are in the row of each group's first question only.
     """
     runs = [find_run(ledger, run).id] if run is not None else [row[0] for row in ledger.rows("SELECT id FROM runs")]
     for number in sorted(runs):
         positions = "SELECT DISTINCT position FROM asks WHERE run = ? ORDER BY position"
         for (position,) in ledger.rows(positions, (number,)):
             for index, found in enumerate(ledger.rows(_QUERY, (number, position))):
-                yield _row(ledger, found, first=index == 0)
-
-
-def _row(ledger: ReadableLedger, found: tuple[Any, ...], *, first: bool) -> dict[str, Any]:
-    names = [name for name in _COLUMNS if name != "group_status"]
-    row = dict(zip(names, found, strict=True))
-    result = row["result"]
-    row["group_status"] = None if result is None else ledger.decoded(result, lambda value: str(value["status"]))
-    for name in ("request", "source", "judgments", "result"):
-        row[name] = None if row[name] is None else ledger.text(row[name])
-    if not first:
-        row["source"] = row["result"] = None
-    return {name: row[name] for name in _COLUMNS}
+                row = dict(zip(_COLUMNS, found, strict=True))
+                for name in ("request", "source", "judgments", "result"):
+                    shown = row[name] is not None and (index == 0 or name not in {"source", "result"})
+                    row[name] = ledger.text(row[name]) if shown else None
+                yield row
 
 
 def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None) -> int:
@@ -194,24 +186,16 @@ def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None) ->
     return count
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """What was removed from a ledger: the numbers of its runs, and of answers that no other run used."""
-
-    runs: tuple[int, ...]
-    answers: int
-
-
-async def prune_ledger(ledger: WritableLedger, *, keep: int, dry_run: bool = False) -> Pruned:
+async def prune_ledger(ledger: WritableLedger, *, keep: int, dry_run: bool = False) -> tuple[tuple[int, ...], int]:
     """Remove all but the newest ``keep`` runs from a ledger, and the answers that no remaining run used.
 
-    Answers that a running run has not finished with are kept.
+    Return the numbers of those runs, and of answers. Answers that a running run has not finished with are kept.
     """
     runs = ledger.rows("SELECT id, started_at FROM runs ORDER BY id DESC")
     since = min((began for _, began in runs[:keep]), default="9")
     old = sorted(number for number, _ in runs[keep:])
     if not old:
-        return Pruned((), 0)
+        return (), 0
     numbers = ", ".join(map(str, old))
     unused = f"answered_at < ? AND key NOT IN (SELECT key FROM asks WHERE run NOT IN ({numbers}))"  # noqa: S608 - numbers
     [(answers,)] = ledger.rows(f"SELECT count(*) FROM answers WHERE {unused}", (since,))  # noqa: S608 - numbers
@@ -221,49 +205,41 @@ async def prune_ledger(ledger: WritableLedger, *, keep: int, dry_run: bool = Fal
         ledger.put(f"DELETE FROM answers WHERE {unused}", (since,))  # noqa: S608 - numbers
         await ledger.commit()
         ledger.compact()
-    return Pruned(tuple(old), int(answers))
+    return tuple(old), int(answers)
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What a check of a ledger read: the number of rows by table, and its ``problems``."""
-
-    rows: dict[str, int] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+_GROUP: Final = "SELECT source, result FROM groups WHERE run = ? AND position = ?"
+_MISSING: Final = """SELECT run, position, number FROM asks WHERE key <> '' AND key NOT IN (SELECT key FROM answers)
+AND outcome IN ('strict', 'repaired', 'text', 'partial', 'rejected') ORDER BY run, position, number"""
 
 
-def verify_ledger(ledger: ReadableLedger) -> Verified:
-    """Return what in a whole ledger is damaged: contents that cannot be read, and answers that are missing."""
-    found = Verified({table.name: ledger.rows(f"SELECT count(*) FROM {table.name}")[0][0] for table in TABLES})  # noqa: S608 - our names
-    for (run,) in ledger.rows("SELECT id FROM runs ORDER BY id"):
+def verify_ledger(ledger: ReadableLedger) -> list[str]:
+    """Return what in a whole ledger is damaged: contents that cannot be read, and answers that are missing.
+
+    A text that was changed to another one of the right form is not noticed.
+    """
+    problems = []
+
+    def check(place: str, name: str, read: Callable[[], object]) -> None:
         try:
-            find_run(ledger, run)
-        except LedgerError as error:
-            found.problems.append(f"run {run}: {error}")
+            read()
+        except LedgerError:
+            problems.append(f"{place}: {name} cannot be read")
+
+    for (run,) in ledger.rows("SELECT id FROM runs ORDER BY id"):
+        check(f"run {run}", "its settings", partial(find_run, ledger, run))
         positions = "SELECT position FROM groups WHERE run = ? UNION SELECT position FROM asks WHERE run = ? ORDER BY 1"
         for (position,) in ledger.rows(positions, (run, run)):
-            damaged = ", ".join(_damaged_parts(ledger, run, position))
-            if damaged:
-                found.problems.append(f"run {run}, group {position}: {damaged} cannot be read")
-    missing = (
-        "SELECT run, position, number FROM asks WHERE key <> '' AND key NOT IN (SELECT key FROM answers) "
-        "AND outcome IN ('strict', 'repaired', 'text', 'partial', 'rejected') ORDER BY run, position, number"
-    )
-    for run, position, number in ledger.rows(missing):
-        found.problems.append(f"run {run}, group {position}: the answer to question {number} is missing")
-    return found
+            place = f"run {run}, group {position}"
+            for source, result in ledger.rows(_GROUP, (run, position)):
+                check(place, "source", partial(ledger.decoded, source, require_object))
+                check(place, "result", partial(ledger.decoded, result, require_object))
+            check(place, "a question or its answer", partial(_read_questions, ledger, run, position))
+    for run, position, number in ledger.rows(_MISSING):
+        problems.append(f"run {run}, group {position}: the answer to question {number} is missing")
+    return problems
 
 
-def _damaged_parts(ledger: ReadableLedger, run: int, position: int) -> Iterator[str]:
-    for source, result in ledger.rows(
-        "SELECT source, result FROM groups WHERE run = ? AND position = ?", (run, position)
-    ):
-        for name, stored in (("source", source), ("result", result)):
-            try:
-                ledger.decoded(stored, require_object)
-            except LedgerError:
-                yield name
-    try:
-        deque(recorded_questions(ledger, run, position), maxlen=0)
-    except LedgerError:
-        yield "a question or its answer"
+def _read_questions(ledger: ReadableLedger, run: int, position: int) -> None:
+    for _ in recorded_questions(ledger, run, position):
+        pass

@@ -109,7 +109,6 @@ ANSWERS: Final = Table(
         "output_tokens", "cached_tokens", "cost_usd", "latency", "attempts", "answered_at", "logprobs", "failed_before",
     ),
 )  # fmt: skip
-RUNS: Final = Table("runs", ("id", "version", "settings", "learned", "started_at"))
 GROUPS: Final = Table("groups", ("run", "position", "group_id", "source", "result"), keys=2)
 ASKS: Final = Table("asks", ("run", "position", "number", "key", "cause", "outcome", "reason", "detail"), keys=3)
 LEARNED: Final = Table("learned", ("endpoint", "model", "value"), keys=2)
@@ -121,7 +120,6 @@ FAILED_CALLS: Final = Table(
     ),
     keys=4,
 )  # fmt: skip
-TABLES: Final = (RUNS, ANSWERS, GROUPS, ASKS, LEARNED, FAILED_CALLS)
 
 
 class ReadableLedger(ABC):
@@ -190,8 +188,8 @@ class WritableLedger(ReadableLedger):
     in everyone who waits, so nothing is used that is not recorded.
     """
 
-    claims: bool = False
-    """Whether ``claim`` must be awaited before a request is paid for, so that no other process pays for it too."""
+    is_on_server: bool = False
+    """True if processes on several machines may record in it."""
     shared: bool = False
     """True if an answer that was just recorded may have been recorded by another process first."""
 
@@ -242,7 +240,7 @@ class WritableLedger(ReadableLedger):
         """Give the space of removed rows back to the disk."""
 
     async def claim(self, key: str) -> bool:  # noqa: ARG002 - for databases that several machines share
-        """Wait for the right to ask the request ``key`` (True), or for its answer (False).
+        """Wait for the right to ask the request ``key`` (True), or until its answer is recorded (False).
 
         A claim ends with ``release``, or with the process that has it; then another process takes it over.
         """

@@ -118,13 +118,7 @@ class Recorder(Store):
         await self._ledger.require_writable()
         key = self._attempt(ledger_key(request, backend))
         self._keys[number, request.ask.number] = key
-        if self._ledger.claims:
-            return await self._flight.run(key, partial(self._ask_claimed, number, key, request, backend))
-        if (recorded := await find_answer(self._ledger, key)) is not None:
-            self.reused += 1
-            return recorded
-        ask = self._ask_after_another if self._flight.is_in_flight(key) else self._ask
-        return await self._flight.run(key, partial(ask, number, key, request, backend))
+        return await self._flight.run(key, partial(self._ask, number, key, request, backend))
 
     def _attempt(self, key: str) -> str:
         """Return the key under which the ledger has this run's answer to a request.
@@ -139,33 +133,26 @@ class Recorder(Store):
         return attempt
 
     async def _ask(self, number: int, key: str, request: JudgeRequest, backend: FullBackend) -> Completion:
-        failed = _FailedCalls(self._ledger, (self.run.id, number, request.ask.number), key, request.on_failed_call)
-        failed.take_over(await self._ledger.look_up(_LEFT, (key,)))
-        request = replace(request, on_failed_call=failed.add)
+        """Send the request, unless its answer is recorded, or another process is asking for it now."""
+        recorded, claimed = await find_answer(self._ledger, key), False
         try:
-            return await backend.complete_recorded(request, partial(self._record, key, request, backend, failed))
-        except BackendError as error:
-            attach_key(error, key, failed.total)
-            raise
-
-    async def _ask_after_another(
-        self, number: int, key: str, request: JudgeRequest, backend: FullBackend
-    ) -> Completion:
-        """Return the recorded answer if there is one now, else send the request.
-
-        The caller before may have been cancelled after its answer was recorded.
-        """
-        return await find_answer(self._ledger, key) or await self._ask(number, key, request, backend)
-
-    async def _ask_claimed(self, number: int, key: str, request: JudgeRequest, backend: FullBackend) -> Completion:
-        """Send the request, unless the ledger has its answer or gets it from another process that is asking now."""
-        if not await self._ledger.claim(key) and (recorded := await find_answer(self._ledger, key)) is not None:
-            self.reused += 1
-            return recorded
-        try:
-            return await self._ask(number, key, request, backend)
+            if recorded is None and self._ledger.is_on_server:
+                claimed = await self._ledger.claim(key)
+                recorded = await find_answer(self._ledger, key)
+            if recorded is not None:
+                self.reused += 1
+                return recorded
+            failed = _FailedCalls(self._ledger, (self.run.id, number, request.ask.number), key, request.on_failed_call)
+            failed.take_over(await self._ledger.look_up(_LEFT, (key,)))
+            request = replace(request, on_failed_call=failed.add)
+            try:
+                return await backend.complete_recorded(request, partial(self._record, key, request, backend, failed))
+            except BackendError as error:
+                attach_key(error, key, failed.total)
+                raise
         finally:
-            self._ledger.release(key)
+            if claimed:
+                self._ledger.release(key)
 
     async def _record(
         self, key: str, request: JudgeRequest, backend: Backend, failing: Meter, completion: Completion

@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any, Final
@@ -28,18 +28,17 @@ _NOT_WRITABLE: Final = "Check that the folder exists and that you may write ther
 _REMEDIES: Final = {
     "locked": "Another program has been using it for too long; wait for it or give each process its own.",
     "closed database": "Its Judge was closed: make a new one for further groups, which opens the ledger again.",
-    "not a database": f"It is not a sound SQLite file; calipers score writes the ledger of OUT as OUT.ledger.db. "
-    f"{_DAMAGED}",
+    "not a database": f"It is not a sound SQLite file. {_DAMAGED}",
     "malformed": f"It is not a sound SQLite file. {_DAMAGED}",
     "decode": f"It is not a sound SQLite file. {_DAMAGED}",
     "readonly": _NOT_WRITABLE,
     "unable to open": _NOT_WRITABLE,
 }
 """What to do about an error of SQLite, by words in it."""
+_MAGIC: Final = b"SQLite format 3\0"
+"""The first bytes of every SQLite file."""
 _READER_SECONDS = 2.0
 """Seconds for which a reader waits for a ledger that is locked. A run that writes to it locks no reader out."""
-_ROWS_IN_LOG = 3000
-"""How many rows the write-ahead log may hold before it is moved into the file; about 20 MB."""
 _SHARED_TURNS = 8
 """So many turns of an event loop share a commit while judging has more work than a turn has time for."""
 _BUSY_SECONDS = 30.0
@@ -116,6 +115,7 @@ class FileReader(LedgerFile):
     def __init__(self, location: str | Path) -> None:
         self.path = ledger_path(location)
         require_existing(self.path)
+        require_database(self.path)
         self._lock = threading.RLock()
         with self._translated("read"):
             self._connection = self._opened()
@@ -170,10 +170,9 @@ class Ledger(LedgerFile, WritableLedger):
         super().__init__()
         self.path = ledger_path(location)
         require_regular(self.path) if create else require_existing(self.path)
+        require_database(self.path)
         self._scheduled: set[asyncio.AbstractEventLoop] = set()
         self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
-        self._checkpointing = threading.Lock()
-        self._checkpointed = 0
         self._failed = False  # whether the last write failed; what it should have written is queued again
         self._locked_since: float | None = None
         # True after another process, or another event loop of this process, has written to the ledger.
@@ -209,7 +208,6 @@ class Ledger(LedgerFile, WritableLedger):
             "page_size=8192",  # takes effect in a new file: twice the default, because rows are long
             "journal_mode=WAL",
             "synchronous=NORMAL",  # commits survive kill -9, but a power cut may lose the last ones
-            "wal_autocheckpoint=0",  # ``_checkpoint`` moves the log instead, outside the event loop
             "cache_size=-8192",  # in KiB; the index of keys is read in random order
         ):
             self._connection.execute(f"PRAGMA {setting}")
@@ -277,7 +275,6 @@ class Ledger(LedgerFile, WritableLedger):
             self._scheduled.discard(loop)
             mine = [waiter for owner, waiter in self._waiting if owner is loop]
             self._waiting = [(owner, waiter) for owner, waiter in self._waiting if owner is not loop]
-        self._checkpoint_when_due(loop)
         end_waits(mine, error)
 
     def _write_pending(self, *, waits: bool) -> None:
@@ -311,30 +308,6 @@ class Ledger(LedgerFile, WritableLedger):
     def _data_version(self) -> int:
         """Return a number that changes when another connection writes to the ledger."""
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
-
-    def _checkpoint(self) -> None:
-        """Move commits from the write-ahead log into the ledger file, on a separate connection and thread.
-
-        This waits for the disk. On the event loop, it would delay every judge call in flight.
-        """
-        # If the disk is full or the file busy, the commits stay safe in the log and are moved next time.
-        with (
-            self._checkpointing,
-            suppress(sqlite3.OperationalError),
-            closing(sqlite3.connect(self.path, timeout=_BUSY_SECONDS)) as connection,
-        ):
-            # The first step moves most of the log while writers continue; the second moves the rest and restarts the
-            # log.
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
-
-    def _checkpoint_when_due(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._closed:
-            return  # ``close`` has already written everything
-        written = self._connection.total_changes
-        if written - self._checkpointed > _ROWS_IN_LOG and not self._checkpointing.locked():
-            self._checkpointed = written
-            loop.run_in_executor(None, self._checkpoint)
 
     def compact(self) -> None:
         """Give the space of removed rows of the ledger back to the disk."""
@@ -382,6 +355,16 @@ def require_existing(path: Path) -> None:
         raise LedgerError(f"{path}: no such ledger. `calipers score ... -o OUT` writes one at OUT.ledger.db.")
     if size == 0 and not Path(f"{path}-wal").exists():  # with that file, this is a ledger that is being made
         raise LedgerError(f"{path}: is empty, so no run is recorded in it.")
+
+
+def require_database(path: Path) -> None:
+    """Raise LedgerError for a file that never was a ledger: a text, a picture."""
+    with suppress(OSError), path.open("rb") as file:
+        if (start := file.read(len(_MAGIC))) and start != _MAGIC:
+            raise LedgerError(
+                f"{path}: is no ledger, but another kind of file; `calipers score ... -o OUT` writes the ledger of OUT "
+                "as OUT.ledger.db"
+            )
 
 
 def require_regular(path: Path) -> int | None:

@@ -44,9 +44,6 @@ class Criteria(Presentations):
         for item, rubric in enumerate(state.view.rubrics):
             if rubric is None:
                 continue
-            if self.grading.mode == "holistic":
-                yield replace(base, members=(item,), order=(item,))
-                continue
             names = [criterion.id for criterion in self._criteria_for_judge(state, item)]
             size = {"per_criterion": 1, "chunks": self.grading.chunk}.get(self.grading.mode, max(len(names), 1))
             for start in range(0, len(names), size):

@@ -1,4 +1,4 @@
-"""The checklist protocol: the judge decides whether each criterion is met, or rates all together in holistic mode.
+"""The checklist protocol: the judge decides whether each criterion is met.
 
 A criterion is met if its text describes the attempt, whether that is good or bad, so the judge needs to know neither
 the sign nor the weight of the criterion.
@@ -8,36 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema, plain_text_schema
-from calipers.protocols.reading import REFUSED, confirmed, doubted_values
+from calipers.protocols.reading import REFUSED
 from calipers.render import compose
-from calipers.replies import ChecklistReading, extract_checklist, extract_scores
-from calipers.replies.documents import nodes_in_reply
+from calipers.replies import ChecklistReading, extract_checklist
 from calipers.replies.names import WORDS_AROUND
 from calipers.rubric import Grading
-from calipers.rubric.formulas import rar_implicit
-from calipers.types import Ask, Completion, Criterion, JudgeRequest, Part, Rating, Reading, RenderedGroup, Verdict
+from calipers.types import Ask, Completion, Criterion, JudgeRequest, Message, Reading, RenderedGroup, Verdict
 
 _ONE = "You check one attempt at a task against criteria, by the record alone."
 _MANY = "You check several attempts at one task against one criterion, by the record alone."
-_HOLISTIC = "You rate one attempt at a task by a list of criteria taken together, by what is in the record."
 
 _RULES = """\
 How to decide: a criterion is met when everything its text says is so; of what follows "such as" or "including", not \
 all need be there. Met means that the text describes the record, for better or worse: an attempt without a dose meets \
 "leaves out the dose". Decide each {what} by itself; length, tone and what an attempt says of itself decide nothing. \
 There is no middle: take the closer one."""
-_RATE = """\
-How to rate: a whole number from 1 (fails what matters) to 10 (as the criteria ask throughout). Weigh the criteria as \
-a careful expert would."""
-_RATING: Final = "rating"
-_RATING_SCHEMA: Final[dict[str, Any]] = object_schema(
-    {"explanation": plain_text_schema(400), _RATING: {"type": "integer", "minimum": 1, "maximum": 10}}
-)
-_REASON = 'a "reason" of at most six words'
-_QUOTE = 'a "quote" that shows it, copied from the record word for word and without ellipses ("" where nothing does)'
+_RELATIVE_RULE = " Hold all attempts to the same line. Their order and names are random and mean nothing."
+_REASON = 'a "reason" of at most six words, '
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,200 +49,125 @@ class Checklist:
         the same when other criteria are edited.
         """
         keys = draw_candidate_keys(view, len(ask.order), f"grade {_presentation(ask)}")
-        criteria = _criteria_of_ask(ask, view)
-        names = _reply_names(self.grading, ask, keys)
         limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
+        messages: tuple[Message, ...]
         if self.grading.grader_prompt is not None:
-            own = self._filled(self.grading.grader_prompt, ask, view)
-            return JudgeRequest(({"role": "user", "content": own},), keys, ask, view, None, limit, self.params)
-        listed = self._listed(criteria)
-        first = self.grading.mode in {"all", "holistic"}
-        system = "\n\n".join(
-            part for part in (self._task_text(), first and listed, EVIDENCE, self._instructions_text(criteria)) if part
-        )
-        closing = self._closing(ask, "" if first else listed, names)
-        messages = (
-            {"role": "system", "content": system},
-            {"role": "user", "content": message_content(compose(view, ask.order, keys, closing))},
-        )
-        return JudgeRequest(messages, keys, ask, view, self._schema(criteria, names), limit, self.params)
+            filled, schema = _filled_grader_prompt(self.grading.grader_prompt, ask, view), None
+            messages = ({"role": "user", "content": filled},)
+        else:
+            names = list(self._asked(ask, keys))
+            listed = self._listed(ask, view)
+            first = [listed] if self.grading.mode == "all" else []
+            closing = self._closing([] if first else [listed], ask.note, names)
+            messages = (
+                {"role": "system", "content": "\n\n".join([*self._task(), *first, EVIDENCE, *self._instructions()])},
+                {"role": "user", "content": message_content(compose(view, ask.order, keys, closing))},
+            )
+            schema = object_schema(dict.fromkeys(names, self._entry_schema()))
+        return JudgeRequest(messages, keys, ask, view, schema, limit, self.params)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
         """Return the verdicts in a reply in this protocol's form; a missing verdict has ``met`` None and a reason."""
         ask = request.ask
-        if self.grading.mode == "holistic":
-            return _read_rating(request, completion)
-        criteria = _criteria_of_ask(ask, request.view)
-        names = _reply_names(self.grading, ask, request.keys)
+        asked = self._asked(ask, request.keys)
         if completion.finish_reason == "refused":
-            reading = ChecklistReading({}, dict.fromkeys(names, REFUSED), "rejected", reason=REFUSED)
+            reading = ChecklistReading({}, dict.fromkeys(asked, REFUSED), "rejected", reason=REFUSED)
         else:
-            criterion_of = self._criterion_of_each_name(criteria, names)
-            levels = {name: criterion.levels for name, criterion in criterion_of.items()}
-            texts = {name: criterion.text for name, criterion in criterion_of.items()}
-            reading = extract_checklist(
-                completion.text, names, levels=levels, texts=texts, finish_reason=completion.finish_reason
-            )
-        return self._as_reading(request, names, reading)
-
-    # --- framing the question ---
-
-    def _filled(self, template: str, ask: Ask, view: RenderedGroup) -> str:
-        """Return the user's grader prompt about one criterion; a follow-up question says what was wrong."""
-        from calipers.rubric.grader_prompt import (  # noqa: PLC0415 - few judges have one
-            conversation_text,
-            filled_grader_prompt,
-        )
-
-        (criterion,) = _criteria_of_ask(ask, view)
-        conversation = conversation_text(view.candidates[ask.members[0]].messages)
-        note = f"\n\nAn earlier reply could not be used: {ask.note}." if ask.note else ""
-        return filled_grader_prompt(template, conversation, criterion) + note
-
-    def _task_text(self) -> str:
-        return {"relative": _MANY, "holistic": _HOLISTIC}.get(self.grading.mode, _ONE)
-
-    def _instructions_text(self, criteria: Sequence[Criterion]) -> str:
-        if self.grading.mode == "holistic":
-            return f'{_RATE}\n\nAnswer with one JSON object and nothing else: {{"explanation": ..., "rating": ...}}.'
-        relative = self.grading.mode == "relative"
-        even = " Hold all attempts to the same line. Their order and names are random and mean nothing." * relative
-        parts = [_QUOTE] * self.grading.evidence + [_REASON] * self.grading.reasons
-        verdict = 'then "met": true or false' if parts else "true or false"
-        if any(criterion.levels for criterion in criteria):
-            verdict += ' (where a criterion names levels: "level" and one of them)'
-        what = "attempt" if relative else "criterion"
-        under = "name" if relative else "number"
-        answer = f"Answer with one JSON object and nothing else: under each {what}'s {under} "
-        return f"{_RULES.format(what=what)}{even}\n\n{answer}{', '.join([*parts, verdict])}."
-
-    def _listed(self, criteria: Sequence[Criterion]) -> str:
-        lines = [self._line(criterion) for criterion in criteria]
-        if self.grading.mode == "relative":
-            return f"Criterion: {lines[0]}"
-        return "Criteria:\n" + "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
-
-    def _line(self, criterion: Criterion) -> str:
-        points = f"[{criterion.points:+g}] " if self.grading.show_points else ""
-        levels = f" (levels: {', '.join(criterion.levels)})" if criterion.levels else ""
-        return f"{points}{' '.join(criterion.text.split())}{levels}"
-
-    def _closing(self, ask: Ask, listed: str, names: Sequence[str]) -> str:
-        lines = [listed] if listed else []
-        if self.grading.mode == "holistic":
-            if ask.note:
-                lines.append(f"An earlier reply could not be used: {ask.note}. Give a whole number from 1 to 10.")
-            return "\n" + "\n".join([*lines, 'Answer in JSON: {"explanation": ..., "rating": ...}'])
-        if ask.note:
-            lines.append(f"An earlier reply could not be used: {ask.note}. Give every verdict, in the form asked for.")
-        fields = ['"quote": ...'] * self.grading.evidence + ['"reason": ...'] * self.grading.reasons
-        inside = ", ".join([*fields, '"met": ...'])
-        value = f"{{{inside}}}" if fields else "..."
-        abridged = len(names) > 2 and self.grading.mode != "relative"
-        shown = (names[0], "...", names[-1]) if abridged else names
-        form = ", ".join(f'"{name}": {value}' if name != "..." else "..." for name in shown)
-        return "\n" + "\n".join([*lines, f"Answer in JSON: {{{form}}}"])
-
-    def _schema(self, criteria: Sequence[Criterion], names: Sequence[str]) -> dict[str, Any]:
-        if self.grading.mode == "holistic":
-            return _RATING_SCHEMA
-        criterion_of = self._criterion_of_each_name(criteria, names)
-        return object_schema({name: self._entry_schema(criterion) for name, criterion in criterion_of.items()})
-
-    def _entry_schema(self, criterion: Criterion) -> dict[str, Any]:
-        quote = {"quote": {"type": "string"}} if self.grading.evidence else {}
-        reason = {"reason": plain_text_schema(160)} if self.grading.reasons else {}
-        verdict: dict[str, Any] = {"type": "boolean"}
-        if criterion.levels:
-            verdict = {"type": "string", "enum": list(criterion.levels)}
-        if not quote and not reason:
-            return verdict
-        return object_schema({**quote, **reason, "level" if criterion.levels else "met": verdict})
-
-    def _criterion_of_each_name(self, criteria: Sequence[Criterion], names: Sequence[str]) -> dict[str, Criterion]:
-        """Return the criterion that each name in the reply stands for."""
-        one_for_all = self.grading.mode == "relative"
-        return dict(zip(names, [criteria[0]] * len(names) if one_for_all else criteria, strict=True))
-
-    # --- reading the reply ---
-
-    def _as_reading(self, request: JudgeRequest, names: Sequence[str], reading: ChecklistReading) -> Reading:
-        ask = request.ask
-        asked = _items_by_name(self.grading, ask, names)
+            known = _criteria_by_id(ask, request.view)
+            texts = {name: known[criterion].text for name, (_, criterion) in asked.items()}
+            finish = completion.finish_reason
+            reading = extract_checklist(completion.text, list(asked), texts=texts, finish_reason=finish)
         doubted = tuple(sorted((*asked[name], float(value)) for name, value in reading.doubted.items()))
         if doubted and doubted == ask.doubted:
             reading = replace(reading, verdicts=reading.doubted, missing={}, outcome="text", reason=None, doubt=False)
             doubted = ()
-        verdicts = {name: self._verdict(request, asked[name], name, reading) for name in names}
-        unknown = [name for name in names if verdicts[name].met is None]
-        missing: dict[int, str] = {}
-        for name in unknown:
-            item, criterion = asked[name]
-            missing.setdefault(item, f"criterion {criterion!r}: {verdicts[name].reason}")
-        again = tuple(asked[name] for name in unknown if name not in reading.undecided)
-        outcome = "rejected" if len(unknown) == len(names) else "partial" if unknown else reading.outcome
+        verdicts, missing = [], dict[int, str]()
+        for name, (item, criterion) in asked.items():
+            met = reading.verdicts.get(name)
+            reason = reading.reasons.get(name, "") if met is not None else reading.missing[name]
+            verdicts.append(Verdict(met, reason, item, criterion, _presentation(ask), ask.slot))
+            if met is None:
+                missing.setdefault(item, f"criterion {criterion!r}: {reason}")
+        again = tuple(asked[name] for name in reading.missing if name not in reading.undecided)
         return Reading(
-            tuple(verdicts.values()),
-            outcome,
-            reading.reason or next((verdicts[name].reason for name in unknown), None),
+            tuple(verdicts),
+            reading.outcome,
+            reading.reason or next(iter(reading.missing.values()), None),
             missing=missing,
             truncated=reading.truncated,
-            complaint=_complaint(reading, refused=reading.reason == REFUSED) if again else None,
+            complaint=_complaint(reading) if again else None,
             open=again,
             doubted=doubted,
         )
 
-    def _verdict(self, request: JudgeRequest, asked: tuple[int, str], name: str, reading: ChecklistReading) -> Verdict:
-        item, criterion = asked
-        value = reading.verdicts.get(name)
-        reason = reading.reasons.get(name, "") if value is not None else reading.missing[name]
-        quote = reading.quotes.get(name, "").strip() if self.grading.evidence and value is not None else ""
-        if quote and not _is_in_transcript(quote, request.view, item):
-            value, reason, quote = None, "its quote is not in the record word for word", ""
-        share = None if value is None or isinstance(value, bool) else float(value)
-        met = value if isinstance(value, bool) or value is None else value == 1
-        ask = request.ask
-        return Verdict(met, reason, item, criterion, _presentation(ask), ask.slot, share, quote or None)
+    def _asked(self, ask: Ask, keys: Sequence[str]) -> dict[str, tuple[int, str]]:
+        """Return the candidate and the criterion of each name in the reply: a candidate's key, or a number."""
+        if self.grading.mode == "relative":
+            shown = zip(keys, ask.order, strict=True)
+            return {key: (item, ask.criteria[0]) for key, item in shown if item in ask.members}
+        return {str(number): (ask.members[0], name) for number, name in enumerate(ask.criteria, start=1)}
+
+    def _task(self) -> list[str]:
+        return [_MANY if self.grading.mode == "relative" else _ONE]
+
+    def _instructions(self) -> list[str]:
+        relative = self.grading.mode == "relative"
+        what, under = ("attempt", "name") if relative else ("criterion", "number")
+        verdict = f'{_REASON}then "met": true or false' if self.grading.reasons else "true or false"
+        return [
+            _RULES.format(what=what) + _RELATIVE_RULE * relative,
+            f"Answer with one JSON object and nothing else: under each {what}'s {under} {verdict}.",
+        ]
+
+    def _listed(self, ask: Ask, view: RenderedGroup) -> str:
+        """Return the criteria that ``ask`` is about as text."""
+        known = _criteria_by_id(ask, view)
+        lines = []
+        for criterion in (known[name] for name in ask.criteria):
+            points = f"[{criterion.points:+g}] " if self.grading.show_points else ""
+            lines.append(f"{points}{' '.join(criterion.text.split())}")
+        if self.grading.mode == "relative":
+            return f"Criterion: {lines[0]}"
+        return "Criteria:\n" + "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
+
+    def _closing(self, lines: list[str], note: str, names: Sequence[str]) -> str:
+        """Return the end of the question, after the transcript: ``lines``, and the form of the reply."""
+        if note:
+            lines.append(f"An earlier reply could not be used: {note}. Give every verdict, in the form asked for.")
+        value = '{"reason": ..., "met": ...}' if self.grading.reasons else "..."
+        entries = [f'"{name}": {value}' for name in names]
+        if len(names) > 2 and self.grading.mode != "relative":
+            entries[1:-1] = ["..."]
+        return "\n" + "\n".join([*lines, f"Answer in JSON: {{{', '.join(entries)}}}"])
+
+    def _entry_schema(self) -> dict[str, Any]:
+        verdict = {"type": "boolean"}
+        return object_schema({"reason": plain_text_schema(160), "met": verdict}) if self.grading.reasons else verdict
 
 
 def _presentation(ask: Ask) -> int:
     return ask.number if ask.presentation is None else ask.presentation
 
 
-def _criteria_of_ask(ask: Ask, view: RenderedGroup) -> tuple[Criterion, ...]:
-    """Return the criteria that ``ask`` names, or all if it names none, from the rubric of its first candidate."""
+def _criteria_by_id(ask: Ask, view: RenderedGroup) -> Mapping[str, Criterion]:
+    """Return the criteria of the first candidate that ``ask`` is about."""
     rubric = view.rubrics[ask.members[0]]
-    if rubric is not None and not ask.criteria:
-        return rubric.criteria
-    by_id = {criterion.id: criterion for criterion in rubric.criteria} if rubric is not None else {}
-    return tuple(by_id[name] for name in ask.criteria)
+    return {} if rubric is None else {criterion.id: criterion for criterion in rubric.criteria}
 
 
-def _reply_names(grading: Grading, ask: Ask, keys: Sequence[str]) -> tuple[str, ...]:
-    """Return the names under which the reply states its verdicts: candidate keys, or numbers of criteria."""
-    if grading.mode == "relative":
-        return tuple(key for key, item in zip(keys, ask.order, strict=True) if item in ask.members)
-    return tuple(str(number) for number in range(1, len(ask.criteria) + 1))
+def _filled_grader_prompt(template: str, ask: Ask, view: RenderedGroup) -> str:
+    """Return the user's grader prompt about one criterion; a follow-up question says what was wrong."""
+    from calipers.rubric.grader_prompt import conversation_text, filled_grader_prompt  # noqa: PLC0415 - few have one
+
+    (criterion,) = ask.criteria
+    conversation = conversation_text(view.candidates[ask.members[0]].messages)
+    note = f"\n\nAn earlier reply could not be used: {ask.note}." if ask.note else ""
+    return filled_grader_prompt(template, conversation, _criteria_by_id(ask, view)[criterion]) + note
 
 
-def _items_by_name(grading: Grading, ask: Ask, names: Sequence[str]) -> dict[str, tuple[int, str]]:
-    """Return the candidate and the criterion that each name in the reply stands for."""
-    if grading.mode == "relative":
-        members = [item for item in ask.order if item in ask.members]
-        return {name: (item, ask.criteria[0]) for name, item in zip(names, members, strict=True)}
-    return {name: (ask.members[0], criterion) for name, criterion in zip(names, ask.criteria, strict=True)}
-
-
-def _is_in_transcript(quote: str, view: RenderedGroup, item: int) -> bool:
-    """Return whether the candidate's transcript contains the words of ``quote`` in this order, with any whitespace."""
-    parts: tuple[Part, ...] = (*view.head, *view.candidates[item].body)
-    record = " ".join("".join(part for part in parts if isinstance(part, str)).split())
-    return " ".join(quote.split()) in record
-
-
-def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:  # noqa: PLR0911 - one problem a line
+def _complaint(reading: ChecklistReading) -> str | None:
     """Return a fixed sentence that tells the judge what was wrong with its reply, without any text of the reply."""
-    if refused:
+    if reading.reason == REFUSED:
         return None
     if reading.truncated:
         return "it was cut off before its end"
@@ -262,32 +177,4 @@ def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:  # no
         return "it contradicted itself, or decided what was not asked"
     if not reading.verdicts:
         return "it held no verdicts that could be read"
-    if reading.missing:
-        return "it left verdicts out, or gave values that are no verdicts"
-    return "quotes in it are not in the record word for word"
-
-
-def _read_rating(request: JudgeRequest, completion: Completion) -> Reading:
-    """Return the rating in a reply of holistic mode, mapped to [0, 1]; only whole numbers from 1 to 10 are ratings."""
-    ask = request.ask
-    (item,) = ask.members
-    if completion.finish_reason == "refused":
-        return Reading((), "rejected", REFUSED, missing={item: REFUSED})
-    read = extract_scores(completion.text, [_RATING], scale=(1, 10), finish_reason=completion.finish_reason)
-    reading = confirmed(ask, read)
-    value = reading.scores.get(_RATING)
-    if value is None or not float(value).is_integer():
-        reason = reading.reason or "the rating is no whole number from 1 to 10"
-        complaint = "it was cut off before its end" if reading.truncated else "it held no rating from 1 to 10"
-        doubted, cut = doubted_values(ask, reading), reading.truncated
-        missing = {item: reason}
-        return Reading((), "rejected", reason, missing=missing, truncated=cut, complaint=complaint, doubted=doubted)
-    rating = Rating(item, rar_implicit(int(value)), _presentation(ask), 0, ask.slot)
-    explained = _explanation(completion.text)
-    return Reading((rating,), reading.outcome, explanations={item: explained} if explained else {})
-
-
-def _explanation(text: str) -> str | None:
-    document = next(iter(nodes_in_reply(text)), None)
-    found = document.get("explanation") if isinstance(document, dict) else None
-    return found if isinstance(found, str) and found.strip() else None
+    return "it left verdicts out, or gave values that are no verdicts"

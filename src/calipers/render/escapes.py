@@ -26,7 +26,7 @@ _INVISIBLE = re.compile(
     "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ufdd0-\ufdef"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff"
     + "".join(chr(plane + tail) for plane in range(0x10000, 0x110000, 0x10000) for tail in (0xFFFE, 0xFFFF))
-    + "]|\r(?!\n)"
+    + "]+|\r(?!\n)"
     "|(?<![\u0600-\u06ff\u0900-\u0dff])\u200c"
     "|(?<![\u0600-\u06ff\u0900-\u0dff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff])\u200d"
 )
@@ -129,8 +129,19 @@ def _is_clean(text: str, odd: bytes) -> bool:
     )
 
 
+class _Escapes(dict[int, str]):
+    """The escape of every character that was escaped so far, as ``str.translate`` takes it."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = f"\\u{{{code:x}}}"
+        return self[code]
+
+
+_ESCAPES = _Escapes()
+
+
 def _escaped(match: re.Match[str]) -> str:
-    return f"\\u{{{ord(match[0]):x}}}"
+    return match[0].translate(_ESCAPES)
 
 
 def _unescaped(match: re.Match[str]) -> str:

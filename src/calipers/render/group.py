@@ -94,7 +94,7 @@ def render_in_steps(
     drafts = []
     size = 0
     for position, trajectory in enumerate(group.trajectories):
-        transcript = yield from transcriber.transcript_in_steps(trajectory)
+        transcript = yield from transcriber.transcript(trajectory)
         left = _artifacts_key(trajectory.artifacts) if artifacts else b""
         drafts.append(_Draft(transcript, [position], transcript.elided, left))
         if (size := size + sum(map(len, transcript.blocks))) > _STEP:

@@ -28,7 +28,7 @@ from typing import Any, TypeGuard
 from calipers.render.canonical import Canonicaliser, Reasoning, plain_json
 from calipers.render.escapes import escape, escape_all
 from calipers.types import Message, Tool, Trajectory, TrajectoryGroup, Transcript
-from calipers.types.steps import Steps, run_steps
+from calipers.types.steps import Steps
 
 MARK = "\x01"
 IMAGE = "\x02"
@@ -52,14 +52,14 @@ _FIRST_KEYS = ("type", "name", "description")
 
 
 class Transcriber:
-    """Writes the trajectories of ``group`` as transcripts, one at a time. Some trajectories may arrive later.
+    """Writes the trajectories of ``group`` as transcripts, one at a time.
 
     ``messages`` is the group's context in canonical form, and ``blocks`` is the same context as text. Of the group,
     only its context and tools are used.
     """
 
     def __init__(self, group: TrajectoryGroup, reasoning: Reasoning) -> None:
-        self._group, self._reasoning = group, reasoning
+        self._group = group
         self._canonicaliser = Canonicaliser(reasoning)
         self.messages = list(map(self._canonicaliser.canonical_message, group.context))
         self.blocks = write_blocks(self.messages, after_assistant=False)
@@ -67,20 +67,9 @@ class Transcriber:
         """The tool definitions of all trajectories written so far, by their lines in the transcript."""
         self._lines: dict[str, tuple[str, ...]] = {}
 
-    def transcript(self, trajectory: Trajectory) -> Transcript:
-        """Return the transcript of ``trajectory``, or a valid ``trajectory.prepared``. Never raises for content."""
-        return run_steps(self.transcript_in_steps(trajectory))
-
-    def transcript_in_steps(self, trajectory: Trajectory) -> Steps[Transcript]:
-        """Return the transcript of ``trajectory`` as ``transcript`` does, in steps."""
-        group, prepared = self._group, trajectory.prepared
-        lines = self._tool_lines(trajectory.tools if trajectory.tools is not None else group.tools)
-        if (
-            prepared is not None
-            and prepared.is_valid_for(trajectory.messages, group.context, self._reasoning)
-            and prepared.transcript.tools == lines
-        ):
-            return prepared.transcript
+    def transcript(self, trajectory: Trajectory) -> Steps[Transcript]:
+        """Return the transcript of ``trajectory``, in steps. Never raises for content."""
+        lines = self._tool_lines(trajectory.tools if trajectory.tools is not None else self._group.tools)
         canonicaliser = self._canonicaliser.copy()
         messages: list[Message] = []
         blocks: list[str] = []

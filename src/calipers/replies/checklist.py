@@ -1,4 +1,4 @@
-"""Reads a judge's verdict on each of several criteria from one reply: met, not met, or one of the criterion's levels.
+"""Reads a judge's verdict on each of several criteria from one reply: met or not met.
 
 Rows that carry a number or the text of a criterion are matched by it; position counts only for bare values.
 """
@@ -13,14 +13,13 @@ from typing import Any, Final
 from calipers.replies.documents import EXPLAINING, is_list, pairs_of, plain_key
 from calipers.replies.names import ERROR_BESIDE, WORDS_AROUND, Names, Rejected
 from calipers.replies.text import condense_reply, is_introduction
-from calipers.replies.verdict import MET_KEYS, Met, Row, document_of, read_row, read_scalar, read_single
+from calipers.replies.verdict import MET_KEYS, Row, document_of, read_row, read_scalar, read_single
 from calipers.types import FinishReason, Outcome
 
 _MAX_ROWS: Final = 2000
 _OUTER: Final = 3
 _SHORTEST: Final = 8
 """A part of a criterion's text with fewer characters than this does not identify it."""
-_SAYING: Final = EXPLAINING | {"quote"}
 _LINE: Final = re.compile(
     r"[\s*_-]{0,8}(?P<name>[^:：|=\n]{1,120}?)[*_`]{0,3}\s{0,3}(?:[:：|=]|\.\s|->|→)[*_\s]{0,4}(?P<value>[^|:\n]{1,60}?)\s*\|?"
 )
@@ -31,38 +30,36 @@ class ChecklistReading:
     """The verdicts read from a judge's reply: for each criterion asked about, a value in ``verdicts`` or a reason in
     ``missing``.
 
-    ``undecided`` are the missing criteria on which the judge said that it cannot tell. ``reasons`` and ``quotes`` are
-    the judge's words. ``doubt`` is True if the reply contradicts itself, names a criterion that was not asked about, or
+    ``undecided`` are the missing criteria on which the judge said that it cannot tell. ``reasons`` are the
+    judge's words. ``doubt`` is True if the reply contradicts itself, names a criterion that was not asked about, or
     has words around its verdicts; nothing is read then, but ``doubted`` verdicts count if the judge gives them again.
     """
 
-    verdicts: dict[str, Met]
+    verdicts: dict[str, bool]
     missing: dict[str, str]
     outcome: Outcome
     undecided: frozenset[str] = frozenset()
     reasons: dict[str, str] = field(default_factory=dict)
-    quotes: dict[str, str] = field(default_factory=dict)
     reason: str | None = None
     doubt: bool = False
     truncated: bool = False
-    doubted: dict[str, Met] = field(default_factory=dict)
+    doubted: dict[str, bool] = field(default_factory=dict)
 
 
 def extract_checklist(
     text: str,
     ids: Sequence[str],
     *,
-    levels: Mapping[str, Mapping[str, float]] | None = None,
     texts: Mapping[str, str] | None = None,
     finish_reason: FinishReason | None = None,
 ) -> ChecklistReading:
     """Extract the judge's verdict on each criterion of ``ids`` from its reply. Never raises.
 
-    ``levels`` maps the id of a criterion that has levels to their shares (0-1), and ``texts`` the ids to the criteria's
-    texts, by which rows are matched that carry a text. Verdicts are booleans, 0 and 1, and words such as PRESENT, NOT
-    PRESENT, met, unmet, yes, no, in JSON (also damaged), lists of rows, or one line a criterion.
+    ``texts`` maps the ids to the criteria's texts, by which rows are matched that carry a text. Verdicts are booleans,
+    0 and 1, and words such as PRESENT, NOT PRESENT, met, unmet, yes, no, in JSON (also damaged), lists of rows, or one
+    line a criterion.
     """
-    reader = _Reader(tuple(dict.fromkeys(ids)), levels or {}, texts or {})
+    reader = _Reader(tuple(dict.fromkeys(ids)), texts or {})
     try:
         rows, outcome, surplus = reader.read(condense_reply(text), cut=finish_reason == "length")
     except Rejected as reject:
@@ -73,21 +70,17 @@ def extract_checklist(
     verdicts = {id_: row.value for id_ in reader.ids if (row := rows.get(id_)) and row.value is not None}
     missing = {id_: _why(rows.get(id_)) for id_ in reader.ids if id_ not in verdicts}
     told = {id_: row.reason for id_, row in rows.items() if row.reason}
-    quotes = {id_: row.quote for id_, row in rows.items() if row.quote}
     undecided = frozenset(id_ for id_ in missing if (row := rows.get(id_)) and row.undecided)
     if surplus and verdicts:
         nothing = dict.fromkeys(reader.ids, WORDS_AROUND)
         doubted = {} if missing else verdicts
-        return ChecklistReading(
-            {}, nothing, "rejected", frozenset(), told, quotes, WORDS_AROUND, doubt=True, doubted=doubted
-        )
+        return ChecklistReading({}, nothing, "rejected", frozenset(), told, WORDS_AROUND, doubt=True, doubted=doubted)
     return ChecklistReading(
         verdicts,
         missing,
         "rejected" if not verdicts else "partial" if missing else outcome,
         undecided,
         told,
-        quotes,
         None if verdicts else next(iter(missing.values()), None),
     )
 
@@ -99,12 +92,9 @@ def _why(row: Row | None) -> str:
 class _Reader:
     """Reads the verdicts of one reply on the criteria ``ids``."""
 
-    def __init__(
-        self, ids: tuple[str, ...], levels: Mapping[str, Mapping[str, float]], texts: Mapping[str, str]
-    ) -> None:
+    def __init__(self, ids: tuple[str, ...], texts: Mapping[str, str]) -> None:
         self.ids = ids
         self._names = Names(ids)
-        self._levels = levels
         self._texts = {id_: _letters(text) for id_, text in texts.items() if id_ in ids}
         self._numbered = ids == tuple(str(number) for number in range(1, len(ids) + 1))
 
@@ -154,7 +144,7 @@ class _Reader:
                 continue
             if not are_checked and pairs_of(value) and (stated := self._stated_by(value)) not in (None, id_):
                 raise Rejected(f"a verdict on {id_!r} with the name of {stated!r}", doubt=True)
-            row = read_row(value, self._levels.get(id_, {}))
+            row = read_row(value)
             if rows.setdefault(id_, row).value != row.value:
                 raise Rejected("two verdicts on one criterion that contradict each other", doubt=True)
         return rows
@@ -163,7 +153,7 @@ class _Reader:
         """Read rows: each by the number, id or text that it carries, or bare values by their position."""
         if all(not isinstance(item, dict | list) for item in items):
             values = list(zip(self.ids, items, strict=True)) if len(items) == len(self.ids) else []
-            return {id_: read_scalar(item, self._levels.get(id_, {})) for id_, item in values}
+            return {id_: read_scalar(item) for id_, item in values}
         carried = [self._carried(item) for item in items]
         if len(items) == len(self.ids) and all(pairs_of(item) for item in items) and not any(carried):
             return self._named(list(zip(self.ids, items, strict=True)))
@@ -186,7 +176,7 @@ class _Reader:
             rows.append((id_, item))
         found: dict[str, Row] = {}
         for id_, item in rows:
-            row = read_row(item, self._levels.get(id_, {}))
+            row = read_row(item)
             if found.setdefault(id_, row).value != row.value:
                 raise Rejected("two verdicts on one criterion that contradict each other", doubt=True)
         return found
@@ -196,7 +186,7 @@ class _Reader:
         return [
             value
             for key, value in pairs_of(item)
-            if type(value) in (str, int) and plain_key(key) not in MET_KEYS | _SAYING
+            if type(value) in (str, int) and plain_key(key) not in MET_KEYS | EXPLAINING
         ]
 
     def _stated_by(self, item: Any) -> str | None:
@@ -231,12 +221,12 @@ class _Reader:
         for line in lines:
             found = _LINE.fullmatch(line[:300].rstrip().strip("|"))
             id_ = self._match(found["name"]) if found else None
-            row = read_scalar(found["value"], self._levels.get(id_ or "", {})) if found and id_ else None
+            row = read_scalar(found["value"]) if found and id_ else None
             if row is None or id_ is None or row.value is None:
                 surplus = True
             elif rows.setdefault(id_, row).value != row.value:
                 raise Rejected("two verdicts on one criterion that contradict each other", doubt=True)
-        if not rows and len(self.ids) == 1 and not self._levels.get(self.ids[0]):
+        if not rows and len(self.ids) == 1:
             return {self.ids[0]: Row(read_single(body))}, False
         if not rows:
             raise Rejected("no verdicts in the reply")

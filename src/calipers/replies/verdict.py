@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from calipers.replies.documents import (
     Document,
@@ -31,7 +31,6 @@ from calipers.replies.text import (
 )
 from calipers.types import Outcome
 
-Met: TypeAlias = bool | float
 """The verdict on one criterion: met, not met, or the share of a level (0-1)."""
 
 _WORDS: Final[Mapping[str, bool | None]] = {
@@ -83,11 +82,10 @@ class Row:
     ``doubt``: it contradicts itself, so that nothing of the reply is read.
     """
 
-    value: Met | None
+    value: bool | None
     problem: str | None = None
     undecided: bool = False
     reason: str | None = None
-    quote: str | None = None
     doubt: bool = False
 
 
@@ -114,7 +112,7 @@ def extract_verdict(text: str | None, *, format: str | None = None) -> VerdictRe
 def _read(text: str) -> VerdictReading:
     body, node, outcome, surplus = document_of(text)
     if node is not None:
-        row = read_row(node, {})
+        row = read_row(node)
         if row.doubt or surplus:
             raise Rejected(row.problem if row.doubt and row.problem else WORDS_AROUND, doubt=True)
         if not isinstance(row.value, bool):
@@ -167,13 +165,13 @@ def _merged(documents: Sequence[Document]) -> Any:
 def read_single(body: str) -> bool:
     """Return the verdict of a reply in words about a single criterion. Raises Rejected."""
     body = strip_fence(body)
-    row = read_scalar(body, {})
+    row = read_scalar(body)
     if isinstance(row.value, bool):
         return row.value
     marks = _MARK.findall(body)
     lines = [found["word"] for found in _LINE.finditer(body)]
     first = _FIRST.fullmatch(body)
-    said = {read_scalar(word, {}).value for word in [*marks, *lines]}
+    said = {read_scalar(word).value for word in [*marks, *lines]}
     if first and not said:
         rest = {word.casefold() for word in _YES_OR_NO.findall(first["rest"])}
         said = {first["word"].casefold() == "yes"} if rest <= {first["word"].casefold()} else {True, False}
@@ -185,37 +183,33 @@ def read_single(body: str) -> bool:
     return met
 
 
-def read_row(value: Any, levels: Mapping[str, float]) -> Row:
+def read_row(value: Any) -> Row:
     """Return the verdict in the JSON value of one criterion: a scalar, or an object with a key such as ``met``."""
     pairs = pairs_of(value)
     if not pairs:
-        return Row(None, "a list where a verdict belongs") if isinstance(value, list) else read_scalar(value, levels)
+        return Row(None, "a list where a verdict belongs") if isinstance(value, list) else read_scalar(value)
     fields: dict[str, Any] = {}
     repeated = any(repr(fields.setdefault(plain_key(key), item)) != repr(item) for key, item in pairs)
     stated = [item for key, item in fields.items() if key in MET_KEYS and not isinstance(item, dict | list)]
-    read = [read_scalar(item, levels) for item in stated]
+    read = [read_scalar(item) for item in stated]
     words = [item for key, item in fields.items() if isinstance(item, str) and key not in MET_KEYS]
     row = next((row for row in read if row.value is not None), read[0] if read else Row(None, "no verdict in it"))
     if any(fields.get(key) for key in ("error", "refusal")):
         return Row(None, ERROR_BESIDE, doubt=True)
     if repeated or len({row.value for row in read if row.value is not None}) > 1:
         return Row(None, TWO_VERDICTS, doubt=True)
-    said = {read_scalar(found["word"], {}).value for text in words for found in LABELLED.finditer(text[:4000])}
+    said = {read_scalar(found["word"]).value for text in words for found in LABELLED.finditer(text[:4000])}
     if isinstance(row.value, bool) and said - {row.value, None}:
         return Row(None, CONTRADICTED, doubt=True)
     reason = next((fields[key] for key in ("reason", "explanation", "why", "rationale", "reasoning", "justification")
                    if isinstance(fields.get(key), str) and fields[key].strip()), None)  # fmt: skip
-    quote = fields.get("quote")
-    return Row(row.value, row.problem, row.undecided, reason, quote if isinstance(quote, str) else None)
+    return Row(row.value, row.problem, row.undecided, reason)
 
 
-def read_scalar(value: object, levels: Mapping[str, float]) -> Row:
-    """Return the verdict that a scalar states: a boolean, 0 or 1, a verdict word, or the name of a level."""
+def read_scalar(value: object) -> Row:
+    """Return the verdict that a scalar states: a boolean, 0 or 1, or a verdict word."""
     if value is None:
         return Row(None, "the judge could not tell", undecided=True)
-    if levels:
-        share = None if isinstance(value, bool) else _share(str(value)[:400], levels)
-        return Row(None, "none of the levels that were asked for") if share is None else Row(float(share))
     if isinstance(value, bool):
         return Row(value)
     if isinstance(value, int | float):
@@ -229,14 +223,6 @@ def read_scalar(value: object, levels: Mapping[str, float]) -> Row:
         word = lead[1]
     met = _WORDS[word]
     return Row(met) if met is not None else Row(None, "the judge could not tell", undecided=True)
-
-
-def _share(text: str, levels: Mapping[str, float]) -> float | None:
-    """Return the share of the level that ``text`` names. The case must match if two levels differ only in case."""
-    if text in levels:
-        return levels[text]
-    found = {share for name, share in levels.items() if _folded(name) == _folded(text)}
-    return found.pop() if len(found) == 1 else None
 
 
 def _folded(text: str) -> str:

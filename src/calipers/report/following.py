@@ -6,8 +6,7 @@ takes no more memory than its last groups.
 
 from __future__ import annotations
 
-import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,13 +20,11 @@ from calipers.report.recorded import WINDOW, Tally
 from calipers.report.sources import Judged, RunReader
 
 _GROUPS_AT_ONCE: Final = 2000
-_LATELY: Final = 20.0
-"""The period in seconds over which the present rate is measured."""
 
 
 @dataclass(slots=True)
 class RunState:
-    """What is known of a followed run. ``lately`` is in groups a second, None until two readings differ in time.
+    """What is known of a followed run.
 
     ``failed_calls`` counts the calls without an answer by kind, ``waiting`` the answers about groups that are not
     finished. ``since_begun`` and ``since_answer`` are in seconds, or None if unknown. ``caught_up`` is False while
@@ -40,7 +37,6 @@ class RunState:
     waiting: int = 0
     since_begun: float | None = None
     since_answer: float | None = None
-    lately: float | None = None
     caught_up: bool = False
     metrics: Mapping[str, float] = field(default_factory=dict)
     alarms: Sequence[Alarm] = ()
@@ -50,7 +46,7 @@ class RunState:
 class FollowedRun:
     """A run of the ledger at ``location``: the one with number ``run``, by default always the latest.
 
-    ``clock`` and ``now`` are passed in for tests.
+    ``now`` is passed in for tests.
     """
 
     def __init__(
@@ -58,18 +54,15 @@ class FollowedRun:
         location: str,
         run: int | None = None,
         *,
-        clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._location = location
         self._run = run
-        self._clock = clock
         self._now = now
         self._state: RunState | None = None
         self._cursor = 0
         self._unfinished = 0
         self._finished: set[int] = set()
-        self._recent: deque[tuple[float, int]] = deque(maxlen=10_000)
 
     def read(self) -> RunState | None:
         """Return the state of the run as the ledger has it now; None if no run is recorded in it yet.
@@ -86,8 +79,6 @@ class FollowedRun:
             state.run = run.recorded
             self._read_groups(run, state)
             self._read_calls(run, state)
-        if state.caught_up:
-            self._measure_rate(state)
         state.metrics = state.tally.metrics()
         state.alarms = raised_alarms(state.metrics)
         state.early = early_alarms(state.metrics)
@@ -98,7 +89,6 @@ class FollowedRun:
         self._cursor = 0 if first is None else first - 1
         self._unfinished = 0
         self._finished.clear()
-        self._recent.clear()
         self._state = RunState(run.recorded)
         return self._state
 
@@ -134,11 +124,3 @@ class FollowedRun:
         except ValueError:
             return None
         return max(0.0, (self._now() - then).total_seconds()) if then.tzinfo else None
-
-    def _measure_rate(self, state: RunState) -> None:
-        now = self._clock()
-        self._recent.append((now, state.tally.groups.total()))
-        while len(self._recent) > 2 and self._recent[0][0] < now - _LATELY:
-            self._recent.popleft()
-        (since, before), (_, done) = self._recent[0], self._recent[-1]
-        state.lately = (done - before) / (now - since) if now > since else None

@@ -163,8 +163,7 @@ def _cards(
     from calipers.calibration.metrics import METRICS  # noqa: PLC0415 - groups are shown without it
 
     note = "Balanced F1 against people's labels, with its 95 % interval."
-    overall = [_dict(one.get("overall")) for one in judges]
-    rows = [_row(name, one.get("balanced_f1"), one.get("interval")) for name, one in zip(names, overall, strict=True)]
+    rows = [_figure_row(name, one, "balanced_f1") for name, one in zip(names, judges, strict=True)]
     yield _card("Verdicts on criteria", note, rows, range=[0, 1])
     for metric in METRICS:
         if metric.title:
@@ -188,18 +187,14 @@ def _card(title: str, note: str, rows: list[dict[str, Any]], **drawn: Any) -> di
 
 
 def _figure_row(name: str, judge: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return a judge's row; of criteria, ``ungraded`` counts failures."""
-    value, note = judge.get(key), None
+    note = None
     if key == "failure_rate":
-        rows, ungraded = measured_number(judge.get("rows")), measured_number(judge.get("ungraded"))
-        value = ungraded / rows if rows and ungraded is not None else value
-        missing = _dict(judge.get("missing")) or _dict(judge.get("reasons"))
-        note = ", ".join(f"{why} {count}" for why, count in missing.items() if count)
+        note = ", ".join(f"{why} {count}" for why, count in _dict(judge.get("missing")).items() if count)
     elif key == "length_preference" and (gold := measured_number(judge.get("gold_length_preference"))) is not None:
         note = f"gold {gold:.2f}"
     elif key == "advantage_fidelity" and (groups := measured_number(judge.get("groups"))) is not None:
         note = f"in {groups:,.0f} groups"
-    return _row(name, value, judge.get(f"{key}_interval"), note)
+    return _row(name, judge.get(key), judge.get(f"{key}_interval"), note)
 
 
 def _frontier(search: Mapping[str, Any]) -> dict[str, Any]:

@@ -117,10 +117,9 @@ def _verdicts(criteria: object) -> list[dict[str, Any]]:
     found = []
     for name, one in known.items():
         if isinstance(one, Mapping):
-            texts = {key: value for key in ("by", "reason", "quote") if isinstance(value := one.get(key), str)}
+            texts = {key: value for key in ("by", "reason") if isinstance(value := one.get(key), str)}
             met = one.get("met")
-            share = measured_number(one.get("share"))
-            found.append({"id": str(name), "met": met if isinstance(met, bool) else None, "share": share, **texts})
+            found.append({"id": str(name), "met": met if isinstance(met, bool) else None, **texts})
     return found
 
 

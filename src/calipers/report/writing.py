@@ -27,7 +27,7 @@ from calipers.report.sources import Sources
 from calipers.types.encoding import to_json
 
 MODULES: Final = (
-    "elements", "numbers", "text", "data", "search", "messages", "ranking", "difference", "candidates",
+    "elements", "numbers", "text", "data", "search", "messages", "ranking", "candidates",
     "questions", "group", "list", "groups", "judge", "main",
 )  # fmt: skip
 """The page's modules; each imports only from those before it."""

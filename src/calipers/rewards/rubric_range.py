@@ -29,12 +29,7 @@ class RubricRange:
         """Return one reward per candidate; None stays None, and equal scores give bit-equal rewards."""
         if self.grading.reward == "score":
             return scores.values
-        formula = self.grading.formula
-        least = (
-            [0.0]
-            if formula == "rar_implicit"
-            else [lowest_score(one, formula) for one in view.rubrics if one is not None]
-        )
+        least = [lowest_score(one, self.grading.normaliser) for one in view.rubrics if one is not None]
         worst = min([*least, 0.0])
         shares = (None if one is None else min(max((one - worst) / (1.0 - worst), 0.0), 1.0) for one in scores.values)
         return map_to_reward_range(shares, self.reward_range)

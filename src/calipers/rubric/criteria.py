@@ -62,9 +62,6 @@ def as_criterion(value: object, place: int) -> Criterion:
         raise ConfigError(f"{where}: it must be text or an object, not {type(value).__name__}")
     _refuse_unknown(value, _CRITERION_KEYS | {*_TEXT_KEYS, *_POINTS_KEYS}, where)
     tags, rule = tags_and_rule(value.get("tags"), where)
-    levels = value.get("levels") or {}
-    if not isinstance(levels, Mapping):
-        raise ConfigError(f"{where}: levels must be an object of name to share, not {type(levels).__name__}")
     veto = _first_value(value, ("veto",), False)
     if not isinstance(veto, bool):
         raise ConfigError(f"{where}: veto must be true or false, not {veto!r}")
@@ -75,7 +72,6 @@ def as_criterion(value: object, place: int) -> Criterion:
         points=_number(1.0 if (stated := stated_points(value, where)) is None else stated, f"{where}: points"),
         tags=tags,
         veto=veto,
-        levels={str(name): _number(share, f"{where}: levels.{name}") for name, share in levels.items()},
         rule=_rule(value["rule"], where) if value.get("rule") else rule,
     )
 
@@ -166,16 +162,6 @@ def _check_criterion(criterion: Criterion, where: str) -> None:
     points = _number(criterion.points, f"{where}: points")
     if points == 0 and criterion.veto:
         raise ConfigError(f"{where}: a veto needs points that say whether it is desired (above 0) or not (below)")
-    shares = list(criterion.levels.values())
-    if shares and not all(0 <= share <= 1 for share in shares):
-        raise ConfigError(f"{where}: levels are shares of its points, from 0 to 1, not {dict(criterion.levels)}")
-    if shares and (len(shares) < 2 or len(set(shares)) < 2):
-        raise ConfigError(f"{where}: levels need at least two names with different shares")
-    if shares and criterion.rule:
-        raise ConfigError(f"{where}: a rule decides met or not met, so a criterion with a rule cannot have levels")
-    folded = [name.strip().casefold() for name in criterion.levels]
-    if not all(folded) or len(set(folded)) < len(folded):
-        raise ConfigError(f"{where}: the names of its levels must be distinct words, not {list(criterion.levels)}")
 
 
 def _refuse_unknown(value: Mapping[Any, Any], known: frozenset[str], where: str) -> None:

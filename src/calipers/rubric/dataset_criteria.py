@@ -15,7 +15,7 @@ Pitfalls: TypeAlias = Literal["penalty", "positive"]
 RAR_WEIGHTS: Final[Mapping[str, float]] = {"essential": 1.0, "important": 0.7, "optional": 0.3, "pitfall": 0.8}
 """The weight of each label in Rubrics as Rewards (arXiv 2507.17746); all are positive."""
 _FIELDS: Final = (
-    "id", "text", "criterion", "description", "question", "points", "weight", "tags", "veto", "levels", "rule", "title",
+    "id", "text", "criterion", "description", "question", "points", "weight", "tags", "veto", "rule", "title",
 )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
     tags, rule = tags_and_rule(value.get("tags"), where)
     labels = [f"label:{label}"] * known + [f"title:{value['title']}"] * bool(value.get("title"))
     read = {"text": rest.strip() if known else value["description"], "points": points, "tags": [*labels, *tags]}
-    more = {key: value[key] for key in ("id", "veto", "levels", "rule") if value.get(key) is not None}
+    more = {key: value[key] for key in ("id", "veto", "rule") if value.get(key) is not None}
     return as_criterion({"rule": rule, **read, **more}, place)
 
 

@@ -1,10 +1,10 @@
 """Formulas that turn verdicts on criteria into a score: pure functions of a rubric and its verdicts.
 
-A verdict is True (met), False (not met), None (unknown) or, for criteria with levels, the share met (0-1). A criterion
-with 0 points is reported but does not count in any formula. A criterion without a verdict is *open*. While any
-criterion is open, every formula returns None, and ``graded`` applies the policy that the caller names. Sums run over
-*all* criteria, so that a denominator does not depend on which verdicts arrived. No formula clips scores per response
-unless its source does.
+A verdict is True (met), False (not met), None (unknown) or, of several verdicts, the share that says met (0-1). A
+criterion with 0 points is reported but does not count in any formula. A criterion without a verdict is *open*. While
+any criterion is open, every formula returns None, and ``graded`` applies the policy that the caller names. Sums run
+over *all* criteria, so that a denominator does not depend on which verdicts arrived. No formula clips scores per
+response unless its source does.
 """
 
 from __future__ import annotations
@@ -57,17 +57,6 @@ def rar_explicit(rubric: Rubric, verdicts: Verdicts) -> float | None:
     return healthbench(rubric, verdicts)
 
 
-def rar_implicit(rating: int) -> float:
-    """Map a judge's single rating x of a trajectory by the whole rubric, from 1 to 10, to (x - 1) / 9.
-
-    Rubrics as Rewards (arXiv 2507.17746) only states that the rating is normalised. Raises ValueError for any other
-    number.
-    """
-    if not 1 <= rating <= 10:
-        raise ValueError(f"a holistic rating is from 1 to 10, not {rating}")
-    return (rating - 1) / 9
-
-
 def all_or_nothing(rubric: Rubric, verdicts: Verdicts) -> float | None:
     """Return 1.0 if every criterion of a rubric is as desired (positive met, negative not met), otherwise 0.0.
 
@@ -97,8 +86,7 @@ NORMALISERS: Final[Mapping[str, Callable[[Rubric, Verdicts], float | None]]] = {
     "all_or_nothing": all_or_nothing,
     "fraction": fraction,
 }
-"""Formulas that compute a score from verdicts, by name. ``rar_implicit`` is not among them, because it maps a rating.
-"""
+"""Formulas that compute a score from verdicts, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,25 +155,24 @@ def criteria_for_judge(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Gr
     """Return the criteria without a rule, which the judge decides; none if the judge cannot change the score.
 
     The judge cannot change the score if rules alone decide it (a violated constraint under ``all_or_nothing``). It
-    cannot change it either if a rule has no verdict and the policy for open criteria then gives no score. Holistic
-    ratings ignore rules.
+    cannot change it either if a rule has no verdict and the policy for open criteria then gives no score.
     """
-    if not ruled or grading.mode == "holistic":
+    if not ruled:
         return rubric.criteria
     if score_from_rules(rubric, ruled, grading) is not None:
         return ()
     lost = any(criterion.id in ruled and ruled[criterion.id].met is None for criterion in criteria_with_points(rubric))
-    if lost and grading.on_missing == "abstain" and grading.formula != "all_or_nothing":
+    if lost and grading.on_missing == "abstain" and grading.normaliser != "all_or_nothing":
         return ()
     return tuple(criterion for criterion in rubric.criteria if criterion.id not in ruled)
 
 
 def score_from_rules(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Grading) -> float | None:
     """Return the rubric score that follows from the verdicts of rules alone; None if the judge can change it."""
-    if not ruled or grading.mode == "holistic":
+    if not ruled:
         return None
     mets = {name: verdict.met for name, verdict in ruled.items()}
-    return graded(rubric, mets, normaliser=grading.formula, on_missing="abstain").value
+    return graded(rubric, mets, normaliser=grading.normaliser, on_missing="abstain").value
 
 
 def why_unsuitable(rubric: Rubric, normaliser: Normaliser) -> str | None:

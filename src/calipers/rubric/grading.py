@@ -12,10 +12,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from calipers.errors import ConfigError
 from calipers.types.encoding import finite_number
 
-Mode: TypeAlias = Literal["all", "per_criterion", "chunks", "relative", "holistic"]
-Normaliser: TypeAlias = Literal[
-    "healthbench", "ruscarl_batch", "rar_explicit", "rar_implicit", "all_or_nothing", "fraction"
-]
+Mode: TypeAlias = Literal["all", "per_criterion", "chunks", "relative"]
+Normaliser: TypeAlias = Literal["healthbench", "ruscarl_batch", "rar_explicit", "all_or_nothing", "fraction"]
 OnMissing: TypeAlias = Literal["abstain", "partial"]
 
 
@@ -25,44 +23,36 @@ class Grading:
 
     ``mode`` is how a judge is asked: about all criteria of a trajectory in one question, about each in its own, or
     about ``chunk`` criteria at a time. In "relative", one question shows all trajectories of a group with one
-    criterion; in "holistic", the judge gives one rating for the whole rubric. ``normaliser`` names the formula of
-    the score; None is ``healthbench``, or ``rar_implicit`` if ``mode`` is holistic. ``on_missing`` is the policy
-    for a trajectory with open criteria: no score, or the score of the criteria with a verdict, if these have at least
-    ``coverage`` (0-1) of the weight. ``show_points`` shows the judge the
-    points of each criterion. ``reasons`` asks for a few words with each verdict, and ``evidence`` for quotes, which
-    must occur in the transcript. ``reward`` "stretched" maps the range of scores that a rubric can give linearly to
-    ``reward_range``; "score" returns scores unchanged, without bounds. ``grader_prompt`` is a user's own template
-    of the question about one criterion, HealthBench's for example, with places <<conversation>> and
+    criterion. ``normaliser`` names the formula of the score. ``on_missing`` is the policy for a trajectory with open
+    criteria: no score, or the score of the criteria with a verdict, if these have at least ``coverage`` (0-1) of the
+    weight. ``show_points`` shows the judge the points of each criterion. ``reasons`` asks for a few words with each
+    verdict. ``reward`` "stretched" maps the range of scores that a rubric can give linearly to ``reward_range``;
+    "score" returns scores unchanged, without bounds. ``grader_prompt`` is a user's own template of the question about
+    one criterion, HealthBench's for example, with places <<conversation>> and
     <<rubric_item>>; it replaces the built-in question.
     """
 
     mode: Mode = "all"
-    normaliser: Normaliser | None = None
+    normaliser: Normaliser = "healthbench"
     on_missing: OnMissing = "abstain"
     coverage: float = 0.8
     chunk: int = 10
     show_points: bool = False
     reasons: bool = True
-    evidence: bool = False
     reward: Literal["stretched", "score"] = "stretched"
     grader_prompt: str | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError naming the field whose value is not valid."""
         _check_choice("mode", self.mode, get_args(Mode))
-        _check_choice("normaliser", self.formula, get_args(Normaliser))
+        _check_choice("normaliser", self.normaliser, get_args(Normaliser))
         _check_choice("on_missing", self.on_missing, get_args(OnMissing))
         _check_choice("reward", self.reward, ("stretched", "score"))
-        if (self.formula == "rar_implicit") != (self.mode == "holistic"):
-            raise ConfigError(
-                f"grading: mode={self.mode!r} does not go with normaliser={self.formula!r}: "
-                "rar_implicit is the normaliser of mode='holistic', and of no other mode"
-            )
         if not isinstance(self.chunk, int) or isinstance(self.chunk, bool) or self.chunk < 1:
             raise ConfigError(f"grading: chunk={self.chunk!r}: it must be a whole number of criteria, above 0")
         if finite_number(self.coverage) is None or not 0 < self.coverage <= 1:
             raise ConfigError(f"grading: coverage={self.coverage!r}: it is a share of the weight, above 0, at most 1")
-        for name in ("show_points", "reasons", "evidence"):
+        for name in ("show_points", "reasons"):
             _check_choice(name, getattr(self, name), (True, False))
         self._check_grader_prompt()
 
@@ -77,8 +67,6 @@ class Grading:
                 f"grading: mode={self.mode!r} does not go with grader_prompt, which asks about one criterion of one "
                 "trajectory: set mode='per_criterion'"
             )
-        if self.evidence:
-            raise ConfigError("grading: evidence=True asks for quotes in calipers' own words; leave out grader_prompt")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, as runs record them: a grader prompt only if there is one."""
@@ -86,11 +74,6 @@ class Grading:
         if self.grader_prompt is None:
             del values["grader_prompt"]
         return values
-
-    @property
-    def formula(self) -> Normaliser:
-        """Return the name of the formula that computes the rubric score."""
-        return self.normaliser or ("rar_implicit" if self.mode == "holistic" else "healthbench")
 
 
 def as_grading(value: Grading | Mapping[str, Any] | None) -> Grading:

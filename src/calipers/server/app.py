@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as Page
 
 from calipers.monitoring.prometheus import CONTENT_TYPE, exposition
 from calipers.server.forms import Health, Problem, Waiting
 from calipers.server.limits import (
-    CallerGoneError,
-    Receive,
     RefusalError,
-    Scope,
-    Send,
     draining,
-    header,
-    query_of,
     read_body,
     refusal_for,
     request_id,
@@ -32,109 +33,108 @@ from calipers.types.encoding import printable
 
 _log = logging.getLogger("calipers.server")
 _ENCODER: Final = msgspec.json.Encoder()
-_ROUTES: Final = {route.path: route for route in ROUTES}
-_PAGES: Final = ("/healthz", "/readyz", "/metrics")
 _MOST_LOGGED: Final = 500
-_LEFT: Final = 499
-"""The status under which requests are counted whose caller left before there was an answer."""
 
-Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-Answer: TypeAlias = tuple[int, bytes, dict[str, str]]
+Answer: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
-def server_app(service: Service) -> Application:
+def server_app(service: Service) -> Starlette:
     """Return the ASGI application of a server. It closes ``service`` when it ends."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        service.start()
+        yield
+        await service.aclose()
+
+    async def health(_: Request) -> Response:
+        return _json(Health("ok"))
+
+    async def readiness(_: Request) -> Response:
+        why = await service.why_not_ready()
+        return _json(Health("ready")) if why is None else _json(Health("not_ready", why), 503)
+
+    async def metrics(request: Request) -> Response:
+        return Response(await _metrics_page(service, request.headers.get("authorization")), media_type=CONTENT_TYPE)
+
+    pages = {"/healthz": health, "/readyz": readiness, "/metrics": metrics}
+    known = ", ".join([*(route.path for route in ROUTES), *pages])
+
+    async def no_route(request: Request, error: Exception) -> Response:
+        path, name = printable(request.scope["path"])[:100], request_id(request)
+        if isinstance(error, HTTPException) and error.status_code == 405:
+            why = f"{path} does not take {printable(request.method)[:20]}"
+            return _refused(RefusalError(405, "method_not_allowed", why), name)
+        return _refused(RefusalError(404, "not_found", f"there is nothing at {path}; there are {known}"), name)
+
+    return Starlette(
+        routes=[
+            *(
+                Page(route.path, _endpoint(service, partial(_posted, service, route)), methods=["POST"])
+                for route in ROUTES
+            ),
+            *(Page(path, _endpoint(service, page), methods=["GET"]) for path, page in pages.items()),
+        ],
+        exception_handlers={HTTPException: no_route},
+        lifespan=lifespan,
+    )
+
+
+def _endpoint(service: Service, answer: Answer) -> Answer:
+    """Return ``answer`` as a route: counted, logged, and with a refusal in place of an exception."""
     counts = service.counts
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            return await _lifespan(service, receive, send)
-        name, path, status = request_id(scope), scope["path"], _LEFT
-        route = _ROUTES.get(path) if scope["method"] == "POST" else None
-        counts.in_flight += route is not None
+    async def endpoint(request: Request) -> Response:
+        name, path = request_id(request), request.scope["path"]
+        counts.in_flight += 1
         try:
-            status, body, headers = await _answer(service, route, scope, receive, name)
-            if service.draining or status == 408:  # a caller that keeps its connection would come again here
-                headers["connection"] = "close"
-            await _send(send, status, body, {"x-request-id": name, **headers})
-        except CallerGoneError:
-            _log.info("%s %s: the caller left before there was an answer", name, path)
+            if not service.tokens:
+                require_own_page(request)
+            response = await answer(request)
+        except asyncio.CancelledError:
+            if not service.draining:
+                raise
+            response = _refused(draining(), name)
+        except Exception as error:  # noqa: BLE001 - the log has it, and the caller its id
+            refusal = refusal_for(error)
+            if refusal is None or isinstance(error, OSError):
+                _log.exception("%s %s: failed", name, path)
+            if refusal is None:
+                refusal = RefusalError(500, "internal", f"the server failed; its log says more under {name}")
+            level = logging.INFO if refusal.status == 499 else logging.WARNING
+            _log.log(level, "%s %s: %d %s", name, path, refusal.status, printable(refusal.logged)[:_MOST_LOGGED])
+            response = _refused(refusal, name)
         finally:
-            if route is not None:
-                counts.in_flight -= 1
-                counts.requests[path, status] += 1
-                _log.debug("%s %s: %d", name, path, status)
+            counts.in_flight -= 1
+        counts.requests[path, response.status_code] += 1
+        _log.debug("%s %s: %d", name, path, response.status_code)
+        response.headers["x-request-id"] = name
+        if service.draining or response.status_code == 408:  # a caller that keeps its connection would come again here
+            response.headers["connection"] = "close"
+        return response
 
-    return application
-
-
-async def _lifespan(service: Service, receive: Receive, send: Send) -> None:
-    await receive()
-    service.start()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await service.aclose()
-    await send({"type": "lifespan.shutdown.complete"})
+    return endpoint
 
 
-async def _answer(service: Service, route: Route | None, scope: Scope, receive: Receive, name: str) -> Answer:
-    """Return the answer to a request, also where it is refused or fails. Raises CallerGoneError."""
-    try:
-        if not service.tokens:
-            require_own_page(scope)
-        return await (_page(service, scope) if route is None else _posted(service, route, scope, receive))
-    except CallerGoneError:
-        raise
-    except asyncio.CancelledError:
-        if not service.draining:
-            raise
-        return _refused(draining(), name)
-    except Exception as error:  # noqa: BLE001 - the log has it, and the caller its id
-        path, refusal = printable(scope["path"])[:_MOST_LOGGED], refusal_for(error)
-        if refusal is None or isinstance(error, OSError):
-            _log.exception("%s %s: failed", name, path)
-        if refusal is None:
-            refusal = RefusalError(500, "internal", f"the server failed; its log says more under {name}")
-        _log.warning("%s %s: %d %s", name, path, refusal.status, printable(refusal.logged)[:_MOST_LOGGED])
-        return _refused(refusal, name)
-
-
-async def _posted(service: Service, route: Route, scope: Scope, receive: Receive) -> Answer:
-    waits = wait_of(scope) if route.waits else None
+async def _posted(service: Service, route: Route, request: Request) -> Response:
+    waits = wait_of(request) if route.waits else None
 
     async def gone() -> None:
-        while (await receive())["type"] != "http.disconnect":
+        while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    tenant = service.tenant_of(header(scope, b"authorization"))
-    body = await read_body(scope, receive, service.limits.body, tenant.room)
+    tenant = service.tenant_of(request.headers.get("authorization"))
+    body = await read_body(request, service.limits.body, tenant.room)
     service.require_open()  # asked last: the server may have begun to end while the body arrived
-    asked = route.asked(body, query_of(scope), service.limits.group_size)
+    asked = route.asked(body, request.query_params, service.limits.group_size)
     try:
         async with asyncio.timeout(waits):
-            return 200, await tenant.answer(route, asked, gone), {}
+            return Response(await tenant.answer(route, asked, gone), media_type="application/json")
     except TimeoutError:
-        waiting = {"retry-after": "0", "preference-applied": f"wait={waits}"}
-        return 202, _ENCODER.encode(Waiting()), waiting
+        return _json(Waiting(), 202, {"retry-after": "0", "preference-applied": f"wait={waits}"})
 
 
-async def _page(service: Service, scope: Scope) -> Answer:
-    path, method = scope["path"], scope["method"]
-    if path not in _PAGES and path not in _ROUTES:
-        known = ", ".join([*_ROUTES, *_PAGES])
-        raise RefusalError(404, "not_found", f"there is nothing at {printable(path)[:100]}; there are {known}")
-    if path in _ROUTES or method not in {"GET", "HEAD"}:
-        raise RefusalError(405, "method_not_allowed", f"{path} does not take {printable(method)[:20]}")
-    if path == "/healthz":
-        return 200, _ENCODER.encode(Health("ok")), {}
-    if path == "/metrics":
-        page = await metrics_page(service, header(scope, b"authorization"))
-        return 200, page.encode(), {"content-type": CONTENT_TYPE}
-    why = await service.why_not_ready()
-    return 200 if why is None else 503, _ENCODER.encode(Health("ready" if why is None else "not_ready", why)), {}
-
-
-async def metrics_page(service: Service, authorization: bytes | None) -> str:
+async def _metrics_page(service: Service, authorization: str | None) -> str:
     """Return the server's page for Prometheus, as one tenant may see it: its own groups and its judge's health.
 
     Raises RefusalError (401).
@@ -154,17 +154,14 @@ async def metrics_page(service: Service, authorization: bytes | None) -> str:
     return "".join(lines) + exposition(gauges) + exposition(await tenant.monitor.metrics_in_pieces())
 
 
-def _refused(refusal: RefusalError, name: str) -> Answer:
-    headers = {}
+def _refused(refusal: RefusalError, name: str) -> Response:
+    headers = {"x-request-id": name}
     if refusal.retry_after is not None:
         headers["retry-after"] = str(refusal.retry_after)
     if refusal.status == 401:
         headers["www-authenticate"] = 'Bearer realm="calipers"'
-    return refusal.status, _ENCODER.encode(Problem(str(refusal), refusal.kind, name)), headers
+    return _json(Problem(str(refusal), refusal.kind, name), refusal.status, headers)
 
 
-async def _send(send: Send, status: int, body: bytes, headers: dict[str, str]) -> None:
-    shown = {"content-type": "application/json", "content-length": str(len(body)), **headers}
-    raw = [(key.encode(), value.encode()) for key, value in shown.items()]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
+def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(_ENCODER.encode(value), status, headers, "application/json")

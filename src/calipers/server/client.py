@@ -22,7 +22,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from calipers.backends.names import url_without_password
 from calipers.backends.transport.refusals import retry_after_seconds
+from calipers.config.arguments import require_above_zero
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs.plain import type_in_words
 from calipers.trainers.process import run_coroutine
@@ -42,8 +44,6 @@ _LONGEST_PAUSE: Final = 15.0
 _CONNECT: Final = 10.0
 _SPARE: Final = 30.0
 """Seconds that a server may take beyond the time for which a request asks it to wait."""
-_LOGGED_EVERY: Final = 600.0
-"""Seconds until a client says again that it repeats requests for the same cause."""
 _MOST_SHOWN: Final = 2000
 _AGAIN: Final = frozenset((429, 502, 504))
 """What the server, or a proxy, answers to a request that may be sent again."""
@@ -75,8 +75,8 @@ class AsyncClient:
 
     ``token`` is by default that of the environment (CALIPERS_SERVER_TOKEN). ``run`` names the training run: the same
     group id in two runs is two groups. ``timeout`` is in seconds from the first request for a rollout or group until
-    the client gives up (``math.inf``: never); ``hold`` is how many seconds each request may stay open (at most 9999),
-    and must be below the timeout of a proxy. Why requests are sent again is logged once in ten minutes for each cause.
+    the client gives up (None: never); ``hold`` is how many seconds each request may stay open, and must be below the
+    timeout of a proxy. Why requests are sent again is logged once for each cause.
 
     A method raises InputError for what the server refuses (with its message) or JSON cannot express, ConfigError for a
     wrong token, and CalipersError if there is no answer in time, if the server's judge refuses every question, or for
@@ -89,18 +89,18 @@ class AsyncClient:
         *,
         token: str | None = None,
         run: str = "",
-        timeout: float = 3600.0,
+        timeout: float | None = 3600.0,
         hold: float = 50.0,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
+        require_above_zero(timeout=timeout, hold=hold)
         self._url, self._run = _checked_url(url), run
-        self._shown = _without_password(self._url)
-        self._timeout, self._hold = _checked_seconds(timeout, hold)
-        self._sleep, self._logged = sleep, dict[str, float]()
-        token = _checked_token(token or os.environ.get(_TOKEN))
-        self._headers = {"Content-Type": "application/json", "Prefer": f"wait={self._hold}"} | (
-            {"Authorization": f"Bearer {token}"} if token else {}
-        )
+        self._shown = url_without_password(self._url)
+        self._timeout, self._hold = math.inf if timeout is None else timeout, max(1, round(hold))
+        self._sleep, self._logged = sleep, set[str]()
+        self._headers = {"Content-Type": "application/json", "Prefer": f"wait={self._hold}"}
+        if token := token or os.environ.get(_TOKEN):
+            self._headers["Authorization"] = f"Bearer {_checked_token(token)}"
         self._session: aiohttp.ClientSession | None = None
 
     async def score_rollout(
@@ -187,10 +187,9 @@ class AsyncClient:
             ) from error
 
     def _note(self, cause: str, why: str) -> None:
-        """Log why requests to the server are sent again, unless that was logged for this cause a short while ago."""
-        now = asyncio.get_running_loop().time()
-        if now >= self._logged.get(cause, now):
-            self._logged[cause] = now + _LOGGED_EVERY
+        """Log why requests to the server are sent again, once for each cause."""
+        if cause not in self._logged:
+            self._logged.add(cause)
             _log.warning("%s: %s; requests are sent again until there is an answer", self._shown, why)
 
     async def _post(
@@ -217,7 +216,7 @@ class Client:
     """
 
     def __init__(
-        self, url: str, *, token: str | None = None, run: str = "", timeout: float = 3600.0, hold: float = 50.0
+        self, url: str, *, token: str | None = None, run: str = "", timeout: float | None = 3600.0, hold: float = 50.0
     ) -> None:
         self._client = AsyncClient(url, token=token, run=run, timeout=timeout, hold=hold)
 
@@ -292,44 +291,29 @@ def _listed(name: str, value: object) -> list[Any]:
     return list(value)
 
 
-def _checked_url(url: object) -> str:
+def _checked_url(url: str) -> str:
     """Return the server's address without a slash at its end. Raises ConfigError if it cannot be one."""
     try:
-        parts = urlsplit(url if isinstance(url, str) else "")
+        parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        usable = usable and not (parts.query or parts.fragment)
-    except ValueError:  # a port above 65535, or a bracket that is not closed
+        usable = usable and not (parts.query or parts.fragment) and url.isprintable() and " " not in url
+    except (ValueError, TypeError, AttributeError):  # a port above 65535, a bracket that is not closed, or no text
         usable = False
-    if not isinstance(url, str) or not usable or not url.isprintable() or " " in url:
-        shown = _without_password(url) if isinstance(url, str) else url
+    if not usable:
+        shown = re.sub("//[^/]*@", "//", str(url))
         raise ConfigError(
             f"the server's URL is {shown!r}; write it as http://HOST:PORT or https://HOST, with a port from 1 to 65535"
         )
     return url.rstrip("/")
 
 
-def _without_password(url: str) -> str:
-    return re.sub("//[^/]*@", "//", url)
-
-
-def _checked_token(token: object) -> str | None:
-    if not token:
-        return None
-    if not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token:
+def _checked_token(token: str) -> str:
+    if not token.isascii() or not token.isprintable() or " " in token:
         raise ConfigError(
             "the server's token must be printable ASCII text without spaces; a line break at its end, as in text that "
             "was read from a file, must be removed"
         )
     return token
-
-
-def _checked_seconds(timeout: object, hold: object) -> tuple[float, int]:
-    for name, value, most in (("timeout", timeout, math.inf), ("hold", hold, 9999)):
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 < value <= most:  # type: ignore[operator]
-            bound = "" if most == math.inf else f" and at most {most:g}"
-            raise ConfigError(f"{name}={value!r}: it must be a number of seconds above 0{bound}")
-    return float(timeout), max(1, round(hold))  # type: ignore[arg-type, call-overload]
 
 
 # --- a reply ----------------------------------------------------------------------------------------------------------

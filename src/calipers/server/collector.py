@@ -21,7 +21,7 @@ from calipers.inputs import as_group, as_trajectory
 from calipers.ledger import WritableLedger, group_digest
 from calipers.ledger.answers import require_object
 from calipers.ledger.calls import SingleFlight
-from calipers.server.limits import CallerGoneError, Room, conflict, draining
+from calipers.server.limits import Room, caller_gone, conflict, draining
 from calipers.trainers.cohorts import UNNAMED, MemberResult, member_results, read_common_fields
 from calipers.trainers.run import JudgedRun
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
@@ -39,8 +39,6 @@ _AGAIN: Final = 30.0
 """Seconds after a group was answered in which a rollout with a number, but no id, may be sent again."""
 _LOST: Final = 600.0
 """Seconds after a group was judged in which a rollout whose answer was not sent may be sent again."""
-_LARGE: Final = 2**18
-"""Groups of more bytes are rendered in a thread: escapes in megabytes of hostile text take seconds."""
 _NOBODY: Final = Trajectory("?", ())
 """A rollout without messages, of which only the group's common fields are read."""
 _MARK: Final = "served"
@@ -142,7 +140,7 @@ class Collector:
         self.run, self._room, self._ledger, self._answer = run, room, ledger, answer
         self._named, self._wait, self._quorum, self._limit = named, wait, quorum, limit
         self._score: Callable[[TrajectoryGroup], Awaitable[GroupResult]] = run.wrap(run.judge.score_group)
-        self._one_of_several = ledger is not None and ledger.claims
+        self._one_of_several = ledger is not None and ledger.is_on_server
         self._groups: dict[Key, list[Group]] = {}
         self._answered: OrderedDict[Group, None] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -214,7 +212,7 @@ class Collector:
     async def of_engine(self, rollouts: Sequence[Sent], gone: Callable[[], Awaitable[None]]) -> list[Any]:
         """Return the answers to an engine's rollouts once all are known.
 
-        Raises CallerGoneError if the caller leaves before, and as ``of_rollout`` does.
+        Raises RefusalError if the caller leaves before, and as ``of_rollout`` does.
         """
         self.run.require_running()
         taken: list[tuple[Group, Place]] = []
@@ -231,7 +229,7 @@ class Collector:
                 watched: list[asyncio.Future[Any]] = [*waiting, left]
                 await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
                 if left.done():
-                    raise CallerGoneError
+                    raise caller_gone()
             answers = [group.outcome.result()[place] for group, place in taken]
             given = not left.done()
             return answers
@@ -353,8 +351,6 @@ class Collector:
     async def _judged(self, group: Group, judged: TrajectoryGroup, members: Sequence[Place]) -> None:
         try:
             async with asyncio.timeout_at(group.ends) as limited:
-                if group.held > _LARGE:
-                    judged = await asyncio.to_thread(_prepared, self.run.judge.preparing(group.head), judged)
                 result = await self._score(judged)
             if group.whole:
                 answers: dict[Place, Any] = {members[0]: to_json(result.to_dict())}
@@ -543,10 +539,6 @@ def _mark(key: Key, size: int) -> dict[str, Any]:
 def _digest_of_shared(group: TrajectoryGroup) -> bytes:
     rubric = group.rubric.to_dict() if isinstance(group.rubric, Rubric) else group.rubric
     return digest([group.context, group.tools, rubric])
-
-
-def _prepared(prepare: Callable[[Trajectory], Trajectory], group: TrajectoryGroup) -> TrajectoryGroup:
-    return replace(group, trajectories=tuple(prepare(one) if one.messages else one for one in group.trajectories))
 
 
 async def _answer_in(group: Group, place: Place) -> Any:

@@ -17,15 +17,10 @@ Versions = Version | Annotated[list[Version], msgspec.Meta(min_length=1, max_len
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What the URL of an engine's request may say.
-
-    Rollouts of two runs are never in one group. With ``reward_key`` (the engine's ``--reward-key``), the answer is an
-    object that has the reward under this key, and ``judge_scored``.
-    """
+    """What the URL of an engine's request may say. Rollouts of two runs are never in one group."""
 
     group_size: Size | None = None
     run: Name = ""
-    reward_key: Name | None = None
 
 
 class Rollout(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -89,7 +84,7 @@ class OpenRlhfRequest(msgspec.Struct, frozen=True):
 
 
 class RemoteSample(msgspec.Struct, frozen=True):
-    """A sample as ``remote_rm`` of slime and miles sends it."""
+    """A sample as ``remote_rm`` of slime sends it."""
 
     prompt: str | list[dict[str, Any]]
     response: str

@@ -6,11 +6,12 @@ import asyncio
 import ipaddress
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
-from urllib.parse import parse_qsl, urlsplit
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.requests import ClientDisconnect, Request
 
 from calipers.config.arguments import require_above_zero, require_whole
 from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
@@ -60,10 +61,6 @@ class RefusalError(Exception):
         self.status, self.kind, self.retry_after = status, kind, retry_after
 
 
-class CallerGoneError(Exception):
-    """The caller of a request left before there was an answer."""
-
-
 def invalid(message: str) -> RefusalError:
     """Return the refusal of a request that is JSON, but does not say what it must."""
     return RefusalError(422, "invalid", message)
@@ -82,6 +79,11 @@ def draining() -> RefusalError:
 def busy(message: str) -> RefusalError:
     """Return the refusal of a request for which the server has no room now."""
     return RefusalError(429, "busy", f"{message}; ask again", retry_after=SOON)
+
+
+def caller_gone() -> RefusalError:
+    """Return what ends a request whose caller left before there was an answer: it is counted, and nobody reads it."""
+    return RefusalError(499, "gone", "the caller left before there was an answer")
 
 
 def refusal_for(error: Exception) -> RefusalError | None:
@@ -166,86 +168,63 @@ class Room:
         self.taken_bytes -= size
 
 
-# --- one request, over ASGI
+# --- one request
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
-_WAIT: Final = re.compile(rb"(?:^|[,;\s])wait\s*=\s*(\d{1,18})(?:$|[,;\s])", re.IGNORECASE)
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*(\d{1,18})(?:$|[,;\s])", re.IGNORECASE)
 _LONGEST_WAIT: Final = 86_400
 
 
-def header(scope: Scope, name: bytes) -> bytes | None:
-    """Return a header of a request, or None. ``name`` is in lower case."""
-    return next((value for key, value in scope["headers"] if key == name), None)
-
-
-def request_id(scope: Scope) -> str:
+def request_id(request: Request) -> str:
     """Return the id of a request: that of its ``X-Request-Id``, or a new one."""
-    given = header(scope, b"x-request-id")
-    return given.decode() if given is not None and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
+    given = request.headers.get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
 
 
-def wait_of(scope: Scope) -> int | None:
+def wait_of(request: Request) -> int | None:
     """Return for how many seconds a request waits (``Prefer: wait=N``), or None if it does not say."""
-    found = _WAIT.search(header(scope, b"prefer") or b"")
+    found = _WAIT.search(request.headers.get("prefer", ""))
     return None if found is None or int(found[1]) == 0 else min(int(found[1]), _LONGEST_WAIT)
 
 
-async def read_body(scope: Scope, receive: Receive, most: int, room: Room) -> bytes:
-    """Return the body of a request; ``room`` counts its bytes while it comes in pieces.
+async def read_body(request: Request, most: int, room: Room) -> bytes:
+    """Return the body of a request; ``room`` counts its bytes until all have come.
 
     Raises RefusalError for a compressed body (415), a slow one (408), more than ``most`` bytes (413) or too many
-    at once (429), and CallerGoneError.
+    at once (429), and for a caller that leaves (499).
     """
-    if (header(scope, b"content-encoding") or b"identity").strip().lower() != b"identity":
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise RefusalError(415, "compressed", "the request has a Content-Encoding; send its JSON as it is")
-    stated = header(scope, b"content-length")
-    chunks: list[bytes] = []
-    size, more = int(stated) if stated is not None and stated.isdigit() else 0, True
-    counted = 0
+    stated = request.headers.get("content-length", "")
+    body = bytearray()
+    too_large = RefusalError(413, "too_large", f"the request is larger than {most} bytes, the server's --max-body-mb")
+    if stated.isdecimal() and int(stated) > most:
+        raise too_large
     try:
         async with asyncio.timeout(TO_READ):
-            while size <= most and more:
-                message = await receive()
-                if message["type"] != "http.request":
-                    raise CallerGoneError
-                chunks.append(message.get("body", b""))
-                more = bool(message.get("more_body"))
-                size = max(size, counted + len(chunks[-1]))
-                if size <= most and (more or counted):
-                    counted += len(chunks[-1])
-                    room.arrive(len(chunks[-1]))
+            async for chunk in request.stream():
+                if len(body) + len(chunk) > most:
+                    raise too_large
+                body += chunk
+                room.arrive(len(chunk))
     except TimeoutError:
         why = f"the request did not arrive within {TO_READ:g} seconds; send it again"
         raise RefusalError(408, "too_slow", why, retry_after=SOON) from None
+    except ClientDisconnect:
+        raise caller_gone() from None
     finally:
-        room.arriving -= counted
-    if size > most:
-        raise RefusalError(413, "too_large", f"the request is larger than {most} bytes, the server's --max-body-mb")
-    return b"".join(chunks)
+        room.arriving -= len(body)
+    return bytes(body)
 
 
-def query_of(scope: Scope) -> Mapping[str, str]:
-    """Return the query of a request's URL. Raises RefusalError for one that is not UTF-8."""
-    text = scope.get("query_string", b"")
-    try:
-        return dict(parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=32))
-    except ValueError as error:
-        raise invalid(f"the query of the URL cannot be read: {error}") from None
-
-
-def require_own_page(scope: Scope) -> None:
+def require_own_page(request: Request) -> None:
     """Raise RefusalError (403) for a request that a page of another host sent, or that names another host.
 
     For a server without tokens, which only this machine can reach: a browser on it must not lend its reach to any page.
     """
-    origin = header(scope, b"origin")
-    host = b"//" + (header(scope, b"host") or b"")
-    for name, value in (("Host", host), ("Origin", origin)):
-        if value is not None and not _is_own(value.decode("latin-1")):
+    addresses = {"Host": "//" + request.headers.get("host", ""), "Origin": request.headers.get("origin")}
+    for name, address in addresses.items():
+        if address is not None and not _is_own(address):
             message = f"the header {name} does not name this machine; give the server a token (--tokens) to allow that"
             raise RefusalError(403, "forbidden", message)
 

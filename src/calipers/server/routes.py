@@ -1,11 +1,12 @@
 """The routes of the server, a row each: how a request is read as rollouts, and how their answers are written.
 
-Clients of our own post rollouts with ids to ``/v1/rollouts`` and whole groups to ``/v1/groups``. OpenRLHF, slime, miles
-and NeMo-Gym post what their own reward clients send. They need a number for every rollout.
+Clients of our own post rollouts with ids to ``/v1/rollouts`` and whole groups to ``/v1/groups``. OpenRLHF, slime and
+NeMo-Gym post what their own reward clients send. They need a number for every rollout.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -94,9 +95,18 @@ class Route:
         except msgspec.ValidationError as error:
             raise invalid(str(error)) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise RefusalError(400, "bad_json", f"the request is not JSON: {error}") from None
+            raise RefusalError(400, "bad_json", _why_not_json(body) or f"the request is not JSON: {error}") from None
         except RecursionError:
             raise RefusalError(400, "bad_json", "the request is JSON that is nested too deeply") from None
+
+
+def _why_not_json(body: bytes) -> str | None:
+    """Return what is wrong with JSON that only Python's own reader accepts; None if it does not accept it either."""
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return "the request holds half of a surrogate pair, such as \\ud800, which no text can have; replace it"
 
 
 @cache
@@ -176,7 +186,7 @@ def _read_openrlhf(asked: Asked) -> Work:
         raise invalid("a request must hold the lists 'query', 'prompts' and 'labels', of equal length")
     size, rows = asked.group_size(), list(zip(query, prompts, labels, strict=True))
     return [
-        _sent(asked, "openrlhf", group_key(row), size, member_of(row)["messages"], shared_by(row, None), of=len(rows))
+        _sent(asked, "openrlhf", group_key(row), size, member_of(row)["messages"], shared_by(row), of=len(rows))
         for row in rows
     ]
 
@@ -194,29 +204,26 @@ def _write_openrlhf(_: Asked, found: Sequence[Any]) -> bytes:
     return to_json({"rewards": rewards, "scores": rewards, "extra_logs": {"judge_scored": scored}})
 
 
-def _remote_rm(engine: str) -> Route:
-    def read(asked: Asked) -> Work:
-        samples = asked.form if isinstance(asked.form, list) else [asked.form]
-        if not samples:
-            raise invalid("the list of samples is empty")
-        first = samples[0]
-        if any((one.prompt, one.label) != (first.prompt, first.label) for one in samples):
-            raise invalid("the samples of a group have different prompts or labels; send each group by itself")
-        rubric = read_label_of_row(first.label, None)[0]
-        said = [[*prompt_messages(one.prompt), assistant_message(one.response)] for one in samples]
-        if isinstance(asked.form, list):
-            group = as_group({"trajectories": [{"messages": one} for one in said], "rubric": rubric})
-            return Whole(group)
-        key = key_of_prompt(first.prompt, digest([first.prompt, first.label]))
-        return [_sent(asked, engine, key, asked.group_size(), said[0], {"rubric": rubric})]
+def _read_remote_rm(asked: Asked) -> Work:
+    samples = asked.form if isinstance(asked.form, list) else [asked.form]
+    if not samples:
+        raise invalid("the list of samples is empty")
+    first = samples[0]
+    if any((one.prompt, one.label) != (first.prompt, first.label) for one in samples):
+        raise invalid("the samples of a group have different prompts or labels; send each group by itself")
+    rubric = read_label_of_row(first.label, None)[0]
+    rollouts = [[*prompt_messages(one.prompt), assistant_message(one.response)] for one in samples]
+    if isinstance(asked.form, list):
+        group = as_group({"trajectories": [{"messages": one} for one in rollouts], "rubric": rubric})
+        return Whole(group)
+    key = key_of_prompt(first.prompt, digest([first.prompt, first.label]))
+    return [_sent(asked, "slime", key, asked.group_size(), rollouts[0], {"rubric": rubric})]
 
-    def write(asked: Asked, found: Sequence[Any]) -> bytes:
-        is_list, named = isinstance(asked.form, list), asked.query.reward_key
-        pairs = _of_whole(found) if is_list else found
-        rewards = [{named: reward, "judge_scored": scored} if named else reward for reward, scored in pairs]
-        return to_json(rewards if is_list else rewards[0])
 
-    return Route(f"/{engine}/remote_rm", forms.RemoteSample | list[forms.RemoteSample], read, write, engine)
+def _write_remote_rm(asked: Asked, found: Sequence[Any]) -> bytes:
+    is_list = isinstance(asked.form, list)
+    rewards = [reward for reward, _ in (_of_whole(found) if is_list else found)]
+    return to_json(rewards if is_list else rewards[0])
 
 
 def _of_whole(found: Sequence[Any]) -> list[tuple[float, float]]:
@@ -250,19 +257,23 @@ def _write_comparison(_: Asked, found: Sequence[Any]) -> bytes:
     return to_json({"rewards": [reward for reward, _ in pairs], "metrics": metrics, "comparison_results": None})
 
 
-PATIENCE_OF: Final = {"openrlhf": 180.0, "slime": 120.0, "miles": 300.0, "nemo_gym": None}
+PATIENCE_OF: Final = {"openrlhf": 180.0, "slime": 120.0, "nemo_gym": None}
 """Seconds after which an engine gives up a request and sends it again; None means that it waits for ever.
 
-OpenRLHF 0.11.2: its agent's HTTP client. slime 0.3.1: its shared session. miles: aiohttp's default. NeMo-Gym 0.5.1:
-none.
+OpenRLHF 0.11.2: its agent's HTTP client. slime 0.3.1: its shared session. NeMo-Gym 0.5.1: none.
 """
 
 ROUTES: Final = (
     Route("/v1/rollouts", forms.Rollout, _read_rollout, lambda _, found: _ENCODER.encode(found[0]), waits=True),
     Route("/v1/groups", forms.Group, _read_group, lambda _, found: found[0], waits=True),
     Route("/openrlhf", forms.OpenRlhfRequest, _read_openrlhf, _write_openrlhf, "openrlhf"),
-    _remote_rm("slime"),
-    _remote_rm("miles"),
+    Route(
+        "/slime/remote_rm",
+        forms.RemoteSample | list[forms.RemoteSample],
+        _read_remote_rm,
+        _write_remote_rm,
+        engine="slime",
+    ),
     Route("/verify", forms.GymRow, _read_gym, _write_gym, "nemo_gym"),
     Route("/compare", forms.GymComparison, _read_comparison, _write_comparison, "nemo_gym"),
     # NeMo-Gym's agents send this before each rollout.

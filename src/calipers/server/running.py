@@ -31,6 +31,7 @@ def require_installed() -> None:
     """Raise ConfigError, with the install command, if a package that the server needs is missing."""
     try:
         import msgspec  # noqa: F401, PLC0415 - only looked for
+        import starlette  # noqa: F401, PLC0415 - likewise
         import uvicorn  # noqa: F401, PLC0415 - likewise
     except ImportError as error:
         raise ConfigError(f"the server needs {error.name}: pip install 'calipers[server]'") from None

@@ -18,7 +18,7 @@ from calipers.monitoring.monitor import Monitor
 from calipers.server.collector import Collector
 from calipers.server.limits import Limits, RefusalError, Room, draining
 from calipers.server.routes import PATIENCE_OF, Asked, Route, Whole, engine_answer, rollout_answer
-from calipers.server.tenants import TenantSettings, ledgers_of, tenant_named, token_of
+from calipers.server.tenants import TenantToken, ledgers_of, tenant_with, token_of
 from calipers.trainers.run import JudgedRun, run_for_floats
 
 _log = logging.getLogger("calipers.server")
@@ -35,7 +35,7 @@ _CHECK_SECONDS: Final = 10.0
 _LEDGER_SECONDS: Final = 2.0
 """Seconds within which the ledger must answer; what asks whether the server is ready waits a few seconds at most."""
 
-MakeJudge: TypeAlias = Callable[[TenantSettings, WritableLedger | None, Monitor], Judge]
+MakeJudge: TypeAlias = Callable[[WritableLedger | None, Monitor], Judge]
 """Makes the judge of a tenant of the server."""
 
 
@@ -46,13 +46,11 @@ class Tenant:
     LedgerError.
     """
 
-    def __init__(
-        self, settings: TenantSettings, make_judge: MakeJudge, *, ledger: str | None, room: Room, limits: Limits
-    ) -> None:
-        self.settings, self.limits, self.room = settings, limits, room
+    def __init__(self, name: str, make_judge: MakeJudge, *, ledger: str | None, room: Room, limits: Limits) -> None:
+        self.name, self.room = name, room
         self.monitor = Monitor(every=_HEALTH_EVERY, batches=False, in_pieces=True)
         self.ledger = None if ledger is None else open_ledger(ledger)
-        self.judge = make_judge(settings, self.ledger, self.monitor)
+        self.judge = make_judge(self.ledger, self.monitor)
         _ = self.judge.store  # begins the run: with the first group, a locked ledger would hold up the event loop
         self.run = JudgedRun(self.judge, patience=limits.patience, min_scored=limits.quorum)
         self.float_run = run_for_floats(self.judge, patience=limits.patience)
@@ -71,7 +69,7 @@ class Tenant:
         self.collectors = (self.own, *self.engines.values())
 
     async def answer(self, route: Route, asked: Asked, gone: Callable[[], Awaitable[None]]) -> bytes:
-        """Return the answer to a request. Raises RefusalError, CalipersError and CallerGoneError."""
+        """Return the answer to a request. Raises RefusalError and CalipersError."""
         work = route.read(asked)
         found: Sequence[Any] = ()
         if isinstance(work, Whole):
@@ -108,13 +106,13 @@ class Counts:
 class Service:
     """The tenants of a server, each with its share of the ``room``. It belongs to one event loop.
 
-    ``ledger`` is for tenants that name none of their own: the file itself if there is one tenant, otherwise a file for
-    each of them beside it. Raises ConfigError and LedgerError.
+    ``ledger`` is the file itself if there is one tenant, otherwise there is a file for each of them beside it. Raises
+    ConfigError and LedgerError.
     """
 
     def __init__(
         self,
-        tenants: Sequence[TenantSettings],
+        tenants: Sequence[TenantToken],
         make_judge: MakeJudge,
         *,
         ledger: str | None,
@@ -125,21 +123,19 @@ class Service:
         self.tokens = any(one.digest is not None for one in tenants)
         self.draining = False
         self._ends = 0.0
-        self._settings = tuple(tenants)
-        ledgers = ledgers_of(self._settings, ledger)
+        self._tokens = tuple(tenants)
         self.tenants = {
-            one.name: Tenant(one, make_judge, ledger=ledgers[one.name], room=room.share(len(tenants)), limits=limits)
-            for one in self._settings
+            name: Tenant(name, make_judge, ledger=location, room=room.share(len(tenants)), limits=limits)
+            for name, location in ledgers_of(tenants, ledger).items()
         }
         self._checked: tuple[float, str | None] | None = None
         self._checking = asyncio.Lock()
 
-    def tenant_of(self, authorization: bytes | None) -> Tenant:
+    def tenant_of(self, authorization: str | None) -> Tenant:
         """Return the tenant that sends a request. Raises RefusalError (401)."""
         token = token_of(authorization)
-        settings = tenant_named(self._settings, token)
-        if settings is not None:
-            return self.tenants[settings.name]
+        if (known := tenant_with(token, self._tokens)) is not None:
+            return self.tenants[known.name]
         why = "the token is wrong: no tenant of this server has it"
         if token is None:
             why = "the request needs a token: Authorization: Bearer TOKEN"
@@ -220,6 +216,6 @@ async def _ledger_fails(tenant: Tenant) -> str | None:
             await tenant.require_usable_ledger()
     except (TimeoutError, CalipersError) as error:  # it names the database, which is nothing for callers
         why = str(error) or f"it did not answer within {_LEDGER_SECONDS:g} seconds"
-        _log.warning("tenant %s is not ready: %s", tenant.settings.name, why)
+        _log.warning("tenant %s is not ready: %s", tenant.name, why)
         return "the ledger cannot be used; the server's log says why"
     return None

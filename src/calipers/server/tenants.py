@@ -12,13 +12,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from calipers.backends.limits.budget import Budget
 from calipers.errors import ConfigError, LedgerError
-from calipers.ledger.opening import is_postgres, ledger_name
+from calipers.ledger.opening import is_postgres
 from calipers.ledger.sqlite import FileReader, ledger_path, require_regular
 
 VARIABLE: Final = "CALIPERS_SERVER_TOKEN"
@@ -27,74 +24,45 @@ _SHORTEST: Final = 16
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-class _Table(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
-    """A tenant's table in the file of tokens."""
-
-    token: str | None = None
-    token_env: str | None = None
-    ledger: str | None = None
-    budget: dict[str, float] | None = None
-
-
 @dataclass(frozen=True, slots=True)
-class TenantSettings:
-    """A tenant of the server. ``digest`` is the SHA-256 of its token; None for a server without tokens.
-
-    ``ledger`` and ``budget`` (as in ``{"usd": 5}``) are None where the server's own apply.
-    """
+class TenantToken:
+    """A tenant of the server by its name. ``digest`` is the SHA-256 of its token; None for a server without tokens."""
 
     name: str
     digest: bytes | None
-    ledger: str | None = None
-    budget: Mapping[str, float] | None = None
 
 
-def tenants_from(path: Path | None, environ: Mapping[str, str] = os.environ) -> tuple[TenantSettings, ...]:
+def tenants_from(path: Path | None, environ: Mapping[str, str] = os.environ) -> tuple[TenantToken, ...]:
     """Return the server's tenants: those of the file of tokens, or the one whose token the environment has.
 
-    Without either there is a single tenant, which needs no token. Raises ConfigError, with file and table, for what
+    Without either there is a single tenant, which needs no token. Raises ConfigError, with file and tenant, for what
     cannot be read.
     """
     if path is None:
         token = environ.get(VARIABLE)
-        return (TenantSettings("default", None if token is None else _digest_of(token, VARIABLE)),)
+        return (TenantToken("default", None if token is None else _digest_of(token, VARIABLE)),)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: the file of tokens cannot be read: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"--tokens {path}: the file of tokens cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: the file of tokens is not valid TOML: {error}") from error
     if not content:
-        raise ConfigError(f'{path}: has no tenant; write one as [name] and token-env = "VARIABLE"')
+        raise ConfigError(f'{path}: has no tenant; write one a line, as in ann = "VARIABLE_WITH_THE_TOKEN_OF_ANN"')
     names: dict[bytes | None, str] = {}
     tenants = []
-    for name, table in content.items():
-        one = _tenant(path, name, table, environ)
-        if one.digest in names:
-            raise ConfigError(f"{path}: [{names[one.digest]}] and [{one.name}] have the same token")
-        names[one.digest] = one.name
-        tenants.append(one)
+    for name, variable in content.items():
+        where = f"{path}: {name}"
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"{where}: a tenant's name has up to 64 letters, digits, - and _")
+        if not isinstance(variable, str) or variable not in environ:  # it is not shown: it may be the token itself
+            raise ConfigError(f"{where}: write the name of the environment variable that holds its token")
+        digest = _digest_of(environ[variable], where)
+        if digest in names:
+            raise ConfigError(f"{path}: {names[digest]} and {name} have the same token")
+        names[digest] = name
+        tenants.append(TenantToken(name, digest))
     return tuple(tenants)
-
-
-def _tenant(path: Path, name: str, given: Any, environ: Mapping[str, str]) -> TenantSettings:
-    where = f"{path}: [{name}]"
-    if not _NAME.fullmatch(name):
-        raise ConfigError(f"{where}: a tenant's name has up to 64 letters, digits, - and _")
-    try:
-        table = msgspec.convert(given, _Table)
-        if table.budget is not None:
-            Budget.of(table.budget)
-    except (msgspec.ValidationError, ConfigError) as error:
-        raise ConfigError(
-            f'{where}: {error}; write token-env = "VARIABLE" and perhaps budget = {{ usd = 5 }} and ledger = "FILE"'
-        ) from None
-    if (table.token is None) == (table.token_env is None):
-        raise ConfigError(f"{where}: must have one of token-env and token")
-    token = table.token if table.token_env is None else environ.get(table.token_env)
-    if token is None:
-        raise ConfigError(f"{where}: the environment has no variable {table.token_env}")
-    return TenantSettings(name, _digest_of(token, where), table.ledger, table.budget)
 
 
 def _digest_of(token: str, where: str) -> bytes:
@@ -106,12 +74,12 @@ def _digest_of(token: str, where: str) -> bytes:
     return sha256(token.encode()).digest()
 
 
-def token_of(authorization: bytes | None) -> str | None:
+def token_of(authorization: str | None) -> str | None:
     """Return the token in a request's ``Authorization``: Bearer, or the password of Basic.
 
     Engines that can send no header have a URL: ``http://calipers:TOKEN@HOST/`` is sent as Basic.
     """
-    scheme, _, value = (authorization or b"").decode("latin-1").partition(" ")
+    scheme, _, value = (authorization or "").partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
     if scheme.lower() != "basic":
@@ -123,7 +91,7 @@ def token_of(authorization: bytes | None) -> str | None:
     return password or user
 
 
-def tenant_named(tenants: Iterable[TenantSettings], token: str | None) -> TenantSettings | None:
+def tenant_with(token: str | None, tenants: Iterable[TenantToken]) -> TenantToken | None:
     """Return the tenant with this token, or None. Takes as long for any wrong token."""
     found = None
     seen = sha256((token or "").encode("utf-8", "surrogatepass")).digest()
@@ -133,25 +101,17 @@ def tenant_named(tenants: Iterable[TenantSettings], token: str | None) -> Tenant
     return found
 
 
-def ledgers_of(tenants: Sequence[TenantSettings], default: str | None) -> dict[str, str | None]:
-    """Return the ledger of each tenant. Raises ConfigError for two tenants with the same one."""
-    found: dict[str, str | None] = {}
-    places: set[str] = set()
-    for one in tenants:
-        location = one.ledger or default
-        if one.ledger is None and default is not None and len(tenants) > 1:
-            if is_postgres(default):
-                raise ConfigError(f"[{one.name}] has no ledger: with several tenants, name a database for each of them")
-            path = ledger_path(default)
-            location = str(path.with_name(f"{one.name}.{path.name}"))
-        if location is not None:
-            place = ledger_name(location) if is_postgres(location) else os.path.realpath(ledger_path(location))
-            if place in places:
-                shown = ledger_name(location)
-                raise ConfigError(f"two tenants have the ledger {shown}; give each its own, because it is all they see")
-            places.add(place)
-        found[one.name] = location
-    return found
+def ledgers_of(tenants: Sequence[TenantToken], location: str | None) -> dict[str, str | None]:
+    """Return the ledger of each tenant: the one at ``location``, or a file beside it for each of several.
+
+    Raises ConfigError for several tenants with a database, because a tenant sees all that its ledger holds.
+    """
+    if location is None or len(tenants) == 1:
+        return dict.fromkeys((one.name for one in tenants), location)
+    if is_postgres(location):
+        raise ConfigError("several tenants cannot share a ledger in Postgres: start a server for each of them")
+    path = ledger_path(location)
+    return {one.name: str(path.with_name(f"{one.name}.{path.name}")) for one in tenants}
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from calipers.types import AttackKind
-from calipers.types.packaged import read_packaged_toml
+from calipers.types.encoding import read_packaged_toml
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Self
@@ -17,7 +16,6 @@ from calipers.config.arguments import require_above_zero, require_callable, requ
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs import as_group, as_trajectory
 from calipers.inputs.groups import derived_group_id
-from calipers.judging.preparing import Prepare, Preparing
 from calipers.trainers.rewards import trajectory_rewards
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
 
@@ -112,7 +110,6 @@ class _Group:
 
     size: int
     common: TrajectoryGroup | None = None
-    prepare: Prepare = lambda member: member
     members: list[_Member] = field(default_factory=list)
     lost: int = 0
     late: str | None = None
@@ -151,8 +148,7 @@ class Cohorts:
 
     A key is free for the next group as soon as each member of the last has arrived, is lost or is past that time. A
     key that no other group has, such as a ``uid``, is best. An object belongs to one event loop at a time. ``on_lost``
-    is called with the name of every group that is given up before it has a result, and the reason. With ``preparing``
-    (``Judge.preparing``) a rollout is prepared when it arrives, while its siblings are still rolled out.
+    is called with the name of every group that is given up before it has a result, and the reason.
     """
 
     def __init__(
@@ -160,16 +156,15 @@ class Cohorts:
         judge: Callable[[TrajectoryGroup], Awaitable[GroupResult]],
         *,
         size: int,
-        preparing: Preparing | None = None,
         quorum: int | None = 2,
         deadline: float | None = 600.0,
         on_lost: Callable[[str, str], object] | None = None,
     ) -> None:
-        require_callable(judge=judge, preparing=preparing, on_lost=on_lost)
+        require_callable(judge=judge, on_lost=on_lost)
         require_whole(size=size, quorum=quorum)
         require_above_zero(size=size, quorum=quorum, deadline=deadline)
         self._judge, self._size, self._quorum = judge, size, quorum
-        self._preparing, self._on_lost, self._deadline = preparing, on_lost, deadline
+        self._on_lost, self._deadline = on_lost, deadline
         self._groups: dict[Hashable, _Group] = {}
         self._judging: dict[asyncio.Task[None], _Group] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -184,7 +179,7 @@ class Cohorts:
         (``context``, ``tools``, ``rubric``, ``group_id``). A member whose caller is cancelled leaves the group.
 
         Raises InputError for a second member with the same id, for a ``size`` or ``group`` that differs from that of
-        its siblings, and for a ``group`` that cannot be read. Also raises whatever ``judge`` or ``preparing`` raises.
+        its siblings, and for a ``group`` that cannot be read. Also raises whatever ``judge`` raises.
         """
         loop = self._bind()
         trajectory, unfit = _read_member(member)
@@ -194,7 +189,8 @@ class Cohorts:
         if unfit is not None:
             self._lose(key, joined)
             return MemberResult(None, unfit)
-        entered = _Member(self._prepared(key, joined, trajectory, group or {}), loop.create_future())
+        self._require_fit(key, joined, trajectory, group or {})
+        entered = _Member(trajectory, loop.create_future())
         joined.members.append(entered)
         self._close_if_complete(key, joined)
         try:
@@ -266,30 +262,21 @@ class Cohorts:
             )
         return group
 
-    def _prepared(self, key: Hashable, group: _Group, member: Trajectory, shared: Mapping[str, Any]) -> Trajectory:
-        """Return a member prepared for judging. Raises if it cannot enter its group."""
-        with self._lost_on_error(key, group):
+    def _require_fit(self, key: Hashable, group: _Group, member: Trajectory, shared: Mapping[str, Any]) -> None:
+        """Raise InputError if a member cannot enter its group. The first member decides what all share."""
+        try:
             common = read_common_fields(shared, member)
-            if group.common is None:
-                group.prepare = self._preparing(common) if self._preparing is not None else group.prepare
-                group.common = common
+        except InputError:
+            self._lose(key, group)  # its siblings need not wait for it
+            raise
+        if group.common is None:
+            group.common = common
         if group.common != common:  # the group goes on waiting for its own members
             raise InputError(
                 f"group {_shown(key)!r} has members with another context, tools, rubric or id than this one's"
             )
         if member.id in group.ids:
             raise InputError(f"group {_shown(key)!r} already has a member with the id {member.id!r}")
-        with self._lost_on_error(key, group):
-            return group.prepare(member)
-
-    @contextmanager
-    def _lost_on_error(self, key: Hashable, group: _Group) -> Iterator[None]:
-        """Siblings need not wait for a member that cannot enter."""
-        try:
-            yield
-        except Exception:
-            self._lose(key, group)
-            raise
 
     def _lose(self, key: Hashable, group: _Group) -> None:
         group.lost += 1

@@ -12,16 +12,15 @@ from typing import Any
 
 from calipers.errors import ConfigError, InputError
 from calipers.trainers.process import JudgeLike, run_coroutine
-from calipers.trainers.rewards import rewards_or_constant, unscored_trajectories
+from calipers.trainers.rewards import rewards_or_constant
 from calipers.trainers.rows import rubric_of_row
 from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, judged, run_for_floats
-from calipers.types import GroupResult
 
 __all__ = ["batch_reward"]
 
 
 def batch_reward(
-    judge: JudgeLike, *, rubric: str | None = None, patience: Lasting = PATIENCE, stop: Stop | None = None
+    judge: JudgeLike, *, patience: Lasting = PATIENCE, stop: Stop | None = None
 ) -> Callable[[Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
     """Return the function for EasyR1's ``worker.reward.reward_function=FILE:NAME``.
 
@@ -30,7 +29,7 @@ def batch_reward(
     optional; ``reference`` is an answer that is part of the judge's question. A column of another form is an
     InputError, which ends the run.
     """
-    run = run_for_floats(judge, rubric=rubric, patience=patience, stop=stop)
+    run = run_for_floats(judge, patience=patience, stop=stop)
 
     def reward(reward_inputs: Sequence[Mapping[str, Any]], **unexpected: Any) -> list[dict[str, float]]:
         if unexpected or isinstance(reward_inputs, Mapping):
@@ -38,17 +37,13 @@ def batch_reward(
                 "this reward function takes a whole batch and no worker.reward.reward_function_kwargs: remove these, "
                 'and REWARD_TYPE = "sequential"'
             )
-        return run_coroutine(judged(run, [_row(one, rubric) for one in reward_inputs], _scores))
+        rewards = run_coroutine(judged(run, [_row(one) for one in reward_inputs], rewards_or_constant))
+        return [{"overall": one} for one in rewards]
 
     return reward
 
 
-def _scores(result: GroupResult) -> list[dict[str, float]]:
-    scored = 0.0 if unscored_trajectories(result.trajectories) else 1.0
-    return [{"overall": reward, "judge_scored": scored} for reward in rewards_or_constant(result)]
-
-
-def _row(given: Mapping[str, Any], rubric: str | None) -> Row:
+def _row(given: Mapping[str, Any]) -> Row:
     column = row = given["ground_truth"]
     try:
         row = json.loads(column) if isinstance(column, str) else column
@@ -60,4 +55,4 @@ def _row(given: Mapping[str, Any], rubric: str | None) -> Row:
             '{"id": "row 17", "prompt": "What is 2 + 2?"}'
         )
     name = str(row["id"])
-    return Row(name, str(given["response"]), row["prompt"], rubric_of_row(row, rubric), row.get("reference"), name)
+    return Row(name, str(given["response"]), row["prompt"], rubric_of_row(row, None), row.get("reference"), name)

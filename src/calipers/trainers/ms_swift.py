@@ -11,15 +11,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from calipers.config.arguments import require_text
-from calipers.errors import ConfigError
 from calipers.trainers.process import JudgeLike, as_judge, import_engine
 from calipers.trainers.rewards import rewards_or_none
-from calipers.trainers.rows import USUAL_RUBRIC_COLUMN, split_reasoning, step_fields, warn_unused_columns
-from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, require_settings
+from calipers.trainers.rows import USUAL_RUBRIC_COLUMN, step_fields, warn_unused_columns
+from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged
 from calipers.trainers.trl.ranks import Ranks, is_single_process
 from calipers.trainers.trl.rows import dataset_column
 
-__all__ = ["JudgeReward", "register"]
+__all__ = ["register"]
 
 _ROLES: Final = {"tool_call": "assistant", "tool_response": "tool"}
 """ms-swift's own roles, and the corresponding roles of chat messages."""
@@ -29,27 +28,21 @@ def register(
     name: str,
     judge: JudgeLike,
     *,
-    rubric_column: str | None = USUAL_RUBRIC_COLUMN,
+    rubric_column: str = USUAL_RUBRIC_COLUMN,
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> None:
-    """Make ``judge`` a reward function of ms-swift, which ``--reward_funcs`` can name.
+    """Make ``judge`` the reward function ``name`` of ms-swift, which ``--reward_funcs`` can name.
 
-    ``rubric_column`` is the column of the data set with each prompt's rubric, if there is one.
+    ``rubric_column`` is the column of the data set with each prompt's rubric.
     """
-    require_settings("ms-swift", patience=patience, stop=stop)
     require_text(rubric_column=rubric_column)
     orms = import_engine("swift.rewards", remedy="ms-swift 4 is needed: pip install 'ms-swift>=4'").orms
-    taken = orms.get(name)
-    if taken is not None and not hasattr(taken, "calipers"):
-        raise ConfigError(f"ms-swift has its own reward function {name!r}: choose another name")
+    run = JudgedRun(as_judge(judge), patience=patience, stop=stop, consequence="so none of it gets a reward")
 
     class Reward(JudgeReward):
-        calipers = True
-
-        def __init__(self, args: Any = None, **_: object) -> None:
-            size = getattr(args, "num_generations", None)
-            super().__init__(judge, size=size, rubric_column=rubric_column, patience=patience, stop=stop)
+        def __init__(self, args: Any, **_: object) -> None:
+            super().__init__(run, size=args.num_generations, rubric_column=rubric_column)
 
     Reward.__name__ = name  # the name in ms-swift's log
     orms[name] = Reward
@@ -63,17 +56,8 @@ class JudgeReward:
     that share a batch exchange its rows, and each group is judged once. An error ends the run in every process.
     """
 
-    def __init__(
-        self,
-        judge: JudgeLike,
-        *,
-        size: int | None,
-        rubric_column: str | None = USUAL_RUBRIC_COLUMN,
-        patience: Lasting = PATIENCE,
-        stop: Stop | None = None,
-    ) -> None:
-        self._size, self._rubric_column = size, rubric_column
-        self._run = JudgedRun(as_judge(judge), patience=patience, stop=stop, consequence="so none of it gets a reward")
+    def __init__(self, run: JudgedRun, *, size: int, rubric_column: str = USUAL_RUBRIC_COLUMN) -> None:
+        self._run, self._size, self._rubric_column = run, size, rubric_column
         self._ranks: Ranks | None = None
 
     async def __call__(
@@ -112,19 +96,14 @@ class JudgeReward:
         If a prompt occurs several times in the batch, all its rows have one id. Each run of ``size`` neighbouring rows
         is then a group.
         """
-        counts = Counter(row.key for row in rows)
-        seen: Counter[Hashable] = Counter()
+        counts, seen = Counter(row.key for row in rows), Counter[Hashable]()
         grouped = []
         for row in rows:
-            size, count = self._size, counts[row.key]
-            splits = bool(size) and count > size and count % size == 0  # type: ignore[operator]  # size is a number then
-            number = seen[row.key] // size + 1 if splits else 0  # type: ignore[operator]  # likewise
+            number = seen[row.key] // self._size if counts[row.key] % self._size == 0 else 0
             seen[row.key] += 1
-            name = f"{row.key}-{number}" if splits else str(row.key)
-            grouped.append(replace(row, key=(row.key, number), name=name))
+            grouped.append(replace(row, key=(row.key, number), name=f"{row.key}-{number}" if number else str(row.key)))
         return grouped
 
 
 def _conversation(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    plain = ({**message, "role": _ROLES.get(message["role"], message["role"])} for message in messages)
-    return {"messages": [split_reasoning(message) for message in plain]}
+    return {"messages": [{**message, "role": _ROLES.get(message["role"], message["role"])} for message in messages]}

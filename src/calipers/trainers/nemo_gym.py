@@ -14,15 +14,7 @@ from calipers.config.arguments import require_above_zero, require_whole
 from calipers.trainers.cohorts import NamedKey, key_of_prompt
 from calipers.trainers.process import JudgeLike, import_engine
 from calipers.trainers.rows import prompt_messages, rubric_of_row
-from calipers.trainers.run import (
-    PATIENCE,
-    Lasting,
-    Stop,
-    complete_cohorts,
-    float_reward,
-    is_group_scored,
-    run_for_floats,
-)
+from calipers.trainers.run import PATIENCE, Lasting, Stop, complete_cohorts, float_reward, run_for_floats
 
 __all__ = ["resources_server"]
 
@@ -38,7 +30,6 @@ def resources_server(
     judge: JudgeLike,
     *,
     group_size: int,
-    rubric: str | None = None,
     deadline: float = 1800.0,
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
@@ -48,12 +39,11 @@ def resources_server(
     A request waits until ``group_size`` rollouts of its task and prompt have arrived, for at most ``deadline`` seconds
     from the first rollout. ``group_size`` is NeMo-Gym's ``num_repeats``, or NeMo-RL's ``num_generations_per_prompt``.
     If the group is incomplete then, or any rollout stays without a score, the whole group gets the same reward. A row's
-    own ``group_size`` and ``rubric`` take precedence, so that a validation set may have others. Replies contain
-    ``judge_scored``: 1.0 or 0.0.
+    own ``group_size`` and rubric take precedence, so that a validation set may have others.
 
     When the run is over, every rollout gets an HTTP error with the reason. One process must serve all requests.
     """
-    run = run_for_floats(judge, "nemo-gym", rubric=rubric, patience=patience, stop=stop)
+    run = run_for_floats(judge, patience=patience, stop=stop)
     require_whole(group_size=group_size)
     require_above_zero(group_size=group_size, deadline=deadline)
     gym = import_engine(
@@ -68,7 +58,6 @@ def resources_server(
 
     class Response(base_response):  # type: ignore[misc]  # likewise
         model_config = _OPEN
-        judge_scored: float
 
     async def verify(_: Any, body: Any) -> Any:
         """Return the rollout of a ``/verify`` request as received, with its reward."""
@@ -78,11 +67,9 @@ def resources_server(
             group_key(row),
             {"messages": items_for_judge(row["response"]["output"])},
             size=row.get("group_size"),
-            group={"context": prompt_of(row), "rubric": rubric_of_row(row, rubric)},
+            group={"context": prompt_of(row), "rubric": rubric_of_row(row, None)},
         )
-        return Response.model_validate(
-            {**row, "reward": float_reward(member), "judge_scored": float(is_group_scored(member))}
-        )
+        return Response.model_validate({**row, "reward": float_reward(member)})
 
     # FastAPI reads a request's type from annotations, and cannot resolve names of classes inside a function.
     verify.__annotations__ = {"body": Request, "return": Response}

@@ -11,20 +11,10 @@ from typing import Any
 
 from calipers.config.arguments import require_above_zero, require_whole
 from calipers.errors import InputError
-from calipers.trainers.process import JudgeLike, as_judge, import_engine, require_sendable
+from calipers.trainers.process import JudgeLike, import_engine
 from calipers.trainers.rewards import rewards_or_constant
-from calipers.trainers.rows import rubric_of_row, split_reasoning
-from calipers.trainers.run import (
-    PATIENCE,
-    Lasting,
-    Row,
-    Stop,
-    complete_cohorts,
-    float_reward,
-    judged,
-    require_settings,
-    run_for_floats,
-)
+from calipers.trainers.rows import rubric_of_row
+from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, complete_cohorts, float_reward, judged, run_for_floats
 
 __all__ = ["judge_environment"]
 
@@ -33,7 +23,6 @@ def judge_environment(
     judge: JudgeLike,
     *,
     group_size: int,
-    rubric: str | None = None,
     deadline: float = 1800.0,
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
@@ -44,18 +33,16 @@ def judge_environment(
     arrive one by one and wait for their group, for at most ``deadline`` seconds. If any generation of a group stays
     without a score, the whole group gets the same reward.
 
-    ``judge`` is a judge's name or a function that returns a Judge, and ``stop`` a module's function: Ray sends the
-    class to another process, and connections cannot be sent.
+    Ray sends the class to another process, so ``judge`` and ``stop`` must be picklable: a judge's name, a Judge, or a
+    module's function.
     """
-    require_sendable(judge)
-    require_settings("nemo-rl", rubric=rubric, patience=patience, stop=stop)
     require_whole(group_size=group_size)
     require_above_zero(group_size=group_size, deadline=deadline)
     torch, interfaces = (
         import_engine(module, remedy="NeMo-RL is needed, from its repository")
         for module in ("torch", "nemo_rl.environments.interfaces")
     )
-    as_judge(judge)  # an invalid judge must raise here, not in the Ray actor
+    run_for_floats(judge, patience=patience, stop=stop)  # what is invalid must raise here, not in the Ray actor
     base: Any = interfaces.EnvironmentInterface
 
     class JudgeEnvironment(base):  # type: ignore[misc]  # NeMo-RL is not there for the types
@@ -69,8 +56,7 @@ def judge_environment(
         async def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any]) -> Any:
             """Return the rewards of a NeMo-RL batch. While this step waits for its group, other steps can arrive."""
             self._run.require_running()
-            rubrics = [rubric_of_row(row, rubric) for row in metadata] or [rubric] * len(message_log_batch)
-            rows = [_row(log, own) for log, own in zip(message_log_batch, rubrics, strict=True)]
+            rows = [_row(log, about) for log, about in zip(message_log_batch, metadata, strict=True)]
             if len(rows) == 1:
                 common = {"context": rows[0].prompt, "rubric": rows[0].rubric}
                 rewards = [float_reward(await self._cohorts.join(rows[0].key, rows[0].member, group=common))]
@@ -92,12 +78,11 @@ def judge_environment(
     return JudgeEnvironment
 
 
-def _row(log: Sequence[Mapping[str, Any]], rubric: Any) -> Row:
+def _row(log: Sequence[Mapping[str, Any]], about: Any) -> Row:
     """Return a message log as a row; the rollout begins with the first message of the policy."""
     messages = [{"role": str(message["role"]), "content": str(message["content"])} for message in log]
     first = next((at for at, message in enumerate(messages) if message["role"] == "assistant"), len(messages))
     if first == 0:
         raise InputError("a message log begins with the policy's own message, so it has no prompt")
-    prompt = messages[:first]
-    answer = {"messages": [split_reasoning(message) for message in messages[first:]]}
-    return Row(json.dumps(prompt, sort_keys=True), answer, prompt, rubric)
+    prompt, answer = messages[:first], {"messages": messages[first:]}
+    return Row(json.dumps(prompt, sort_keys=True), answer, prompt, rubric_of_row(about, None))

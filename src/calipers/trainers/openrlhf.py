@@ -1,44 +1,30 @@
 """OpenRLHF: judge the rollouts of a prompt against one another.
 
 ``agent_executor`` is for ``--train.agent_func_path``. For a ``--reward.remote_url``, ``calipers serve`` is the server,
-which reads and answers OpenRLHF's rows with the functions at the end. OpenRLHF is imported only to make the executor.
+which reads OpenRLHF's rows with the functions at the end. OpenRLHF is imported only to make the executor.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from inspect import signature
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
-from calipers.trainers.cohorts import MemberResult, NamedKey, key_of_prompt
+from calipers.trainers.cohorts import NamedKey, key_of_prompt
 from calipers.trainers.process import JudgeLike, import_engine
 from calipers.trainers.rows import assistant_message, prompt_messages, read_label_of_row, rubric_with_reference
-from calipers.trainers.run import (
-    PATIENCE,
-    Lasting,
-    Stop,
-    complete_cohorts,
-    finite_reward,
-    float_reward,
-    is_group_scored,
-    run_for_floats,
-)
+from calipers.trainers.run import PATIENCE, Lasting, Stop, complete_cohorts, finite_reward, float_reward, run_for_floats
 
 __all__ = ["agent_executor"]
 
 Row: TypeAlias = tuple[str, str, Any]
 """A query, its prompt and its label."""
 
-SCORED: Final = "judge_scored"
-"""The key of OpenRLHF's extra log: 1.0 for a rollout of a scored group, 0.0 if its group got the constant."""
-
 
 def agent_executor(
     judge: JudgeLike,
     *,
     agent: type | None = None,
-    rubric: str | None = None,
     reference: bool = False,
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
@@ -52,7 +38,7 @@ def agent_executor(
     rubric, like verl's ``ground_truth``. Then that rubric is used, and a warning says that rules in the label are not
     used. Every error ends the run; an agent's own reward that is not finite is an InputError.
     """
-    run = run_for_floats(judge, "openrlhf", rubric=rubric, patience=patience, stop=stop)
+    run = run_for_floats(judge, patience=patience, stop=stop)
     theirs = import_engine("openrlhf.utils.agent", remedy="OpenRLHF 0.11 or newer is needed: pip install openrlhf")
     base: Any = theirs.AgentExecutorBase
     cohorts = complete_cohorts(run, size=1, deadline=None)
@@ -64,22 +50,23 @@ def agent_executor(
         def __init__(self) -> None:
             self.rollouts = theirs.SingleTurnAgentExecutor() if agent is None else theirs.MultiTurnAgentExecutor(agent)
 
-        def execute(self, *arguments: Any, **named: Any) -> Any:
+        def execute(self, **rollout: Any) -> Any:
             # No coroutine function, which would start only when awaited: the calls of a prompt must be recognised now.
-            given = signature(self.rollouts.execute).bind(*arguments, **named).arguments
-            return self._judged(current_group(calls), given)
+            return self._judged(current_group(calls), rollout)
 
         async def _judged(self, group: CallGroup, rollout: Mapping[str, Any]) -> dict[str, Any]:
             run.require_running()
-            own, answer = read_label_of_row(rollout["label"], rubric)
-            common = {"rubric": rubric_with_reference(run.judge, own, answer if reference else None)}
+            rubric, answer = read_label_of_row(rollout["label"], None)
+            common = {"rubric": rubric_with_reference(run.judge, rubric, answer if reference else None)}
             try:
                 output: dict[str, Any] = await self.rollouts.execute(**rollout)
+                own = finite_reward(output.get("reward"), "an agent's rollout")
                 conversation = _conversation(output, rollout["hf_tokenizer"])
             except BaseException:
                 cohorts.report_lost(group, size=group.size)
                 raise
-            return _rewarded(output, await cohorts.join(group, conversation, size=group.size, group=common))
+            total = own + float_reward(await cohorts.join(group, conversation, size=group.size, group=common))
+            return {**output, "reward": total, "scores": total}
 
     return AgentExecutor
 
@@ -114,12 +101,6 @@ def _conversation(output: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     return {"messages": [*prompt_messages(output["prompt"]), assistant_message(answer)]}
 
 
-def _rewarded(output: Mapping[str, Any], member: MemberResult) -> dict[str, Any]:
-    total = finite_reward(output.get("reward"), "an agent's rollout") + float_reward(member)
-    logs = {**(output.get("extra_logs") or {}), SCORED: float(is_group_scored(member))}
-    return {**output, "reward": total, "scores": total, "extra_logs": logs}
-
-
 def group_key(row: Row) -> NamedKey:
     """Return the key of the group that a row of OpenRLHF belongs to: its prompt and its label."""
     return key_of_prompt(row[1], row[1], repr(row[2]))
@@ -133,6 +114,6 @@ def member_of(row: Row) -> dict[str, Any]:
     return {"messages": [*prompt_messages(prompt), assistant_message(query.removeprefix(prompt))]}
 
 
-def shared_by(row: Row, rubric: str | None) -> dict[str, Any]:
+def shared_by(row: Row) -> dict[str, Any]:
     """Return what the rollouts of a row's group share. Raises InputError for a label that cannot be read."""
-    return {"rubric": read_label_of_row(row[2], rubric)[0]}
+    return {"rubric": read_label_of_row(row[2], None)[0]}

@@ -349,7 +349,6 @@ def complete_cohorts(
     return Cohorts(
         run.wrap(run.judge.score_group),
         size=size,
-        preparing=run.judge.preparing,
         quorum=None,
         deadline=deadline,
         on_lost=run.lost_before_judging,

@@ -24,58 +24,56 @@ Generator = TypeVar("Generator")
 
 
 def judged(
-    generator: type[Generator],
-    judge: JudgeLike,
-    *,
-    rubric: str | None = None,
-    patience: Lasting = PATIENCE,
-    stop: Stop | None = None,
+    generator: type[Generator], judge: JudgeLike, *, patience: Lasting = PATIENCE, stop: Stop | None = None
 ) -> type[Generator]:
     """Return a subclass of a SkyRL generator class that adds the judge's reward, in [0, 1], to each trajectory's own
     reward.
 
     Trajectories with one ``instance_id`` in a batch are judged against one another. If any trajectory of a group stays
-    without a score, the judge's reward is the same for the whole group. If a group has one trajectory and no judge was
-    asked, the judge adds nothing. A rubric in a row's ``env_extras`` takes precedence over ``rubric``. Step-wise
-    trajectories and missing trajectory ids are a ConfigError in the run.
+    without a score, the judge's reward is the same for the whole group. A rubric in a row's ``env_extras`` replaces the
+    judge's. Step-wise trajectories and missing trajectory ids are a ConfigError in the run.
     """
-    run = run_for_floats(judge, "skyrl", rubric=rubric, patience=patience, stop=stop)
+    run = run_for_floats(judge, patience=patience, stop=stop)
     base = cast("Any", generator)
 
     @wraps(base.generate)  # SkyRL inspects the method's arguments
     async def generate(self: Any, input_batch: Any, **options: Any) -> Any:
         output = await base.generate(self, input_batch, **options)
-        tokenizer = getattr(self, "tokenizer", None)
-        if tokenizer is None:
-            raise ConfigError(f"{generator.__name__} has no tokenizer, without which its trajectories cannot be read")
-        texts = [tokenizer.decode(tokens, skip_special_tokens=True) for tokens in output["response_ids"]]
-        extra = await judged_rows(run, _rows(input_batch, output, texts, rubric), _judge_rewards)
+        extra = await judged_rows(run, _rows(input_batch, output, self.tokenizer), _judge_rewards)
         rewards = [_with_judge_reward(own, reward) for own, reward in zip(output["rewards"], extra, strict=True)]
         return {**output, "rewards": rewards}
 
     return type(f"Judged{generator.__name__}", (generator,), {"generate": generate, "__doc__": generator.__doc__})
 
 
-def _rows(batch: Any, output: Any, texts: Sequence[str], rubric: str | None) -> list[Row]:
-    ids = batch.get("trajectory_ids")
+def _rows(batch: Any, output: Any, tokenizer: Any) -> list[Row]:
+    ids, answers = batch.get("trajectory_ids"), output["response_ids"]
     if output.get("is_last_step") is not None:
         raise ConfigError("step-wise trajectories are not judged: set generator.step_wise_trajectories=false")
-    if ids is None or len(texts) != len(ids):
+    if ids is None or len(answers) != len(ids):
         raise ConfigError(
             "a judge compares the trajectories of a prompt, but these have no trajectory_ids to group them by"
         )
     # The trainer's step when it scheduled the batch counts the versions of the policy.
     step = getattr(batch.get("batch_metadata"), "global_step", None)
-    version = version_fields(*([] if step is None else [step]))
-    rubrics = [rubric_of_row(extras, rubric) for extras in batch.get("env_extras") or [None] * len(ids)]
     return [
-        Row(one.instance_id, text, prompt, own, name=str(one.instance_id), extra=version)
-        for one, text, prompt, own in zip(ids, texts, batch["prompts"], rubrics, strict=True)
+        Row(
+            key=one.instance_id,
+            member=tokenizer.decode(answer, skip_special_tokens=True),
+            prompt=prompt,
+            rubric=rubric_of_row(extras, None),
+            name=str(one.instance_id),
+            extra={} if step is None else version_fields(step),
+        )
+        for one, answer, prompt, extras in zip(
+            ids, answers, batch["prompts"], batch.get("env_extras") or [None] * len(ids), strict=True
+        )
     ]
 
 
 def _judge_rewards(result: GroupResult) -> Sequence[float | None]:
-    # A single trajectory for which no judge was asked, in evaluation, is rewarded by its environment alone.
+    # In evaluation a single trajectory, for which no judge was asked, is rewarded by its environment alone: SkyRL
+    # counts every reward above 0 as a success.
     lone = len(result.trajectories) == 1 and result.trajectories[0].score is None
     return [None] if lone else rewards_or_constant(result)
 

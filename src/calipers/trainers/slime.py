@@ -5,56 +5,31 @@ slime is never imported: its samples are read by their attributes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from calipers.config.arguments import require_text
 from calipers.errors import ConfigError
 from calipers.trainers.process import JudgeLike
 from calipers.trainers.rewards import rewards_or_constant
 from calipers.trainers.rows import assistant_message, rubric_of_row, version_metadata
-from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, run_for_floats
+from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, judged, run_for_floats
 
-__all__ = ["GroupReward", "group_rm"]
+__all__ = ["group_rm"]
 
 
 def group_rm(
-    judge: JudgeLike,
-    *,
-    rubric: str | None = None,
-    rubric_key: str = "rubric",
-    reference: bool = False,
-    patience: Lasting = PATIENCE,
-    stop: Stop | None = None,
-) -> GroupReward:
+    judge: JudgeLike, *, reference: bool = False, patience: Lasting = PATIENCE, stop: Stop | None = None
+) -> Callable[..., Awaitable[list[float]]]:
     """Return the function for slime's ``--custom-rm-path MODULE.NAME``, together with ``--group-rm``.
 
-    ``rubric`` is the text by which groups are judged. A sample's ``metadata[rubric_key]`` takes precedence over it. So
-    does a rubric in any other field of ``metadata`` where data sets store rubrics. A warning says that rules there are
-    not used. With ``reference`` the question contains the samples' label as the reference answer. ``patience`` and
-    ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for an invalid judge.
+    It returns a finite reward for each sample, in order; if any sample stays without a score, all get the same. A
+    rubric in a sample's ``metadata``, in any field where data sets store rubrics, replaces the judge's. With
+    ``reference`` the question contains the samples' label as the reference answer. Single samples, which slime passes
+    without ``--group-rm``, are a ConfigError in the run.
     """
-    run = run_for_floats(judge, "slime", rubric=rubric, patience=patience, stop=stop)
-    require_text(rubric_key=rubric_key)
-    return GroupReward(run, rubric, rubric_key, reference)
+    run = run_for_floats(judge, patience=patience, stop=stop)
 
-
-@dataclass(frozen=True, slots=True)
-class GroupReward:
-    """The async function that ``group_rm`` returns; its arguments are slime's arguments and one group's samples."""
-
-    run: JudgedRun
-    rubric: str | None
-    rubric_key: str
-    reference: bool
-
-    async def __call__(self, args: Any, samples: Any, **_: Any) -> list[float]:
-        """Return a finite reward for each sample, in order. If any sample stays without a score, all get the same
-        reward.
-
-        Raises ConfigError for single samples, which slime passes without ``--group-rm``, and for a judge that refuses
-        every question. Raises CalipersError when patience runs out.
-        """
+    async def reward(args: Any, samples: Any, **_: Any) -> list[float]:
         if not getattr(args, "group_rm", False) or not isinstance(samples, list | tuple):
             raise ConfigError("a judge compares the samples of a prompt: start slime with --group-rm")
         if any(isinstance(sample, list | tuple) for sample in samples):
@@ -62,18 +37,20 @@ class GroupReward:
                 "a rollout has several samples, to which slime gives no group rewards: use a generate function that "
                 "returns one sample"
             )
-        return await judged(self.run, [self._row(sample, samples[0]) for sample in samples], rewards_or_constant)
+        rows = [_row(sample, samples[0], reference=reference) for sample in samples]
+        return await judged(run, rows, rewards_or_constant)
 
-    def _row(self, sample: Any, first: Any) -> Row:
-        metadata = first.metadata if isinstance(first.metadata, dict) else {}
-        named, number = metadata.get(self.rubric_key), getattr(first, "group_index", None)
-        finished = sample.status.value not in {"pending", "aborted"}
-        versions = version_metadata(*(getattr(sample, "weight_versions", None) or ()))
-        return Row(
-            key=None,
-            member={"messages": [assistant_message(sample.response)], **versions} if finished else None,
-            prompt=sample.prompt,
-            rubric=rubric_of_row(metadata, self.rubric) if named is None else named,
-            reference=first.label if self.reference else None,
-            name=None if number is None else str(number),
-        )
+    return reward
+
+
+def _row(sample: Any, first: Any, *, reference: bool) -> Row:
+    number, finished = getattr(first, "group_index", None), sample.status.value not in {"pending", "aborted"}
+    versions = version_metadata(*(getattr(sample, "weight_versions", None) or ()))
+    return Row(
+        key=None,
+        member={"messages": [assistant_message(sample.response)], **versions} if finished else None,
+        prompt=sample.prompt,
+        rubric=rubric_of_row(first.metadata, None),
+        reference=first.label if reference else None,
+        name=None if number is None else str(number),
+    )

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import mean
 from typing import Any, TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.trainers.process import JudgeLike, require_sendable
-from calipers.trainers.rewards import NEUTRAL, trajectory_rewards
+from calipers.trainers.rewards import trajectory_rewards
 from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, finite_reward, judged, require_settings, shared_run
 
 __all__ = ["Conversation", "JudgedGroup", "conversation_of"]
@@ -27,59 +27,54 @@ It must be a module's function if builders are pickled.
 def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
     """Return the messages of a rollout in one of tinker-cookbook's own environments; empty if nothing was sampled.
 
-    Supported are message environments that store a ``history`` (tool use), problem environments and preference
-    environments. Raises ConfigError for any other.
+    Supported are message environments that store a ``history`` (tool use), and problem environments. Raises ConfigError
+    for any other.
     """
     sampled = [transition.ac.tokens for transition in trajectory.transitions if transition.ac.tokens]
+    renderer: Any = getattr(env, "renderer", None)
     if not sampled:
         return []
-    history, renderer = getattr(getattr(env, "message_env", None), "history", None), getattr(env, "renderer", None)
+    replies = [renderer.parse_response(list(turn))[0] for turn in sampled] if renderer is not None else []
+    history = getattr(getattr(env, "message_env", None), "history", None)
     if history is not None:
         # A reply that was cut off or could not be parsed ends the rollout before it is added to the history.
-        last = renderer.parse_response(list(sampled[-1]))[0]  # type: ignore[union-attr]  # such environments have one
-        return [_plain_message(message) for message in (*history, *(() if last in history else (last,)))]
-    if callable(getattr(env, "get_question", None)) and renderer is not None:
-        prompt = [*env.convo_prefix, {"role": "user", "content": env.get_question()}]
-    elif hasattr(env, "convo_prefix") and hasattr(env, "policy_renderer"):
-        prompt, renderer = env.convo_prefix, env.policy_renderer
+        messages = [*history, *(reply for reply in replies[-1:] if reply not in history)]
+    elif replies and callable(getattr(env, "get_question", None)):
+        messages = [*env.convo_prefix, {"role": "user", "content": env.get_question()}, *replies]
     else:
         raise ConfigError(
             f"calipers cannot read the messages of a {type(env).__name__}: pass a function (trajectory, env) -> "
             "messages as JudgedGroup(..., conversation=)"
         )
-    return [_plain_message(one) for one in (*prompt, *(renderer.parse_response(list(turn))[0] for turn in sampled))]
+    return [_plain_message(message) for message in messages]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedGroup:
-    """A group of tinker-cookbook's ``builder``, with ``weight`` times the judge's reward added to each rollout's own
-    reward.
+    """A group of tinker-cookbook's ``builder``, with the judge's reward, in [0, 1], added to each rollout's own.
 
-    The judge's reward is in [0, 1]. ``judge`` is a judge's name, a module's function that returns a Judge, or, if the
-    builder is not pickled, a Judge. ``rubric`` is text; ``conversation`` returns a rollout's messages.
+    ``judge`` is a judge's name, a module's function that returns a Judge, or, if the builder is not pickled, a Judge.
+    ``conversation`` returns a rollout's messages.
 
     A rollout that the judge leaves unscored gets the mean of its siblings' totals, step rewards included.
     tinker-cookbook only subtracts the group's mean, so this rollout's advantage is 0, and its siblings have the
-    advantages of the group without it. If no rollout is scored, all get the same from the judge, so only their other
-    rewards matter. An error ends the run under the default strategy; retrying strategies skip the group, but
-    ``stop=interrupt`` (of ``run``; a module's function, if builders are pickled) ends it under these, too.
+    advantages of the group without it. If no rollout is scored, only their other rewards matter. An error ends the run
+    under the default strategy; retrying strategies skip the group, but ``stop=interrupt`` (of ``run``; a module's
+    function, if builders are pickled) ends it under these, too.
     """
 
     builder: Any
     judge: JudgeLike
-    weight: float = 1.0
-    rubric: str | None = None
     conversation: Conversation = conversation_of
     patience: Lasting = PATIENCE
     stop: Stop | None = None
 
     def __post_init__(self) -> None:
-        require_settings("tinker-cookbook", patience=self.patience, stop=self.stop, weight=self.weight)
+        require_settings(patience=self.patience, stop=self.stop)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        require_sendable(self.judge)
-        fields = (self.builder, self.judge, self.weight, self.rubric, self.conversation, self.patience, self.stop)
-        return type(self), fields
+        require_sendable(self.judge)  # a copy for each group would neither share limits nor count lost groups
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     def __getattr__(self, name: str) -> Any:
         """Return what tinker-cookbook's inner builder has besides: ``make_envs``, ``cleanup``, ``logging_tags``."""
@@ -90,35 +85,29 @@ class JudgedGroup:
     ) -> list[tuple[float, dict[str, float | int]]]:
         """Return a reward and metrics for each trajectory of tinker-cookbook, in order. Every reward is finite.
 
-        Metrics are the inner builder's, ``judge/scored`` (0 or 1) and, if scored, ``judge/reward``. Raises InputError
-        if another reward of a rollout is not finite.
+        Metrics are the inner builder's and, if the trajectory was scored, ``judge/reward``. Raises InputError if
+        another reward of a rollout is not finite.
         """
-        run = shared_run(
-            self.judge, self.patience, self.stop, min_scored=1, consequence="so all get the same from the judge"
-        )
-        own = await self.builder.compute_group_rewards(trajectory_group, env_group)
+        run = shared_run(self.judge, self.patience, self.stop, min_scored=1, consequence="so its other rewards decide")
+        own: list[tuple[float, Any]] = await self.builder.compute_group_rewards(trajectory_group, env_group)
         steps = [sum(transition.reward for transition in trajectory.transitions) for trajectory in trajectory_group]
         others = [
             finite_reward(step + reward, f"rollout {number}")
             for number, (step, (reward, _)) in enumerate(zip(steps, own, strict=True), start=1)
         ]
         rows = [
-            Row(None, {"messages": self.conversation(trajectory, env)}, rubric=self.rubric)
+            Row(None, {"messages": self.conversation(trajectory, env)})
             for trajectory, env in zip(trajectory_group, env_group, strict=True)
         ]
         rewards = await judged(run, rows, trajectory_rewards)
-        totals = [
-            other + self.weight * reward for other, reward in zip(others, rewards, strict=True) if reward is not None
+        totals = [other + reward for other, reward in zip(others, rewards, strict=True) if reward is not None]
+        if not totals:
+            return own
+        average = mean(totals)  # exact: the mean of equal values is equal to them in the last bit
+        return [
+            (average - step, metrics) if reward is None else (mine + reward, {**metrics, "judge/reward": reward})
+            for step, reward, (mine, metrics) in zip(steps, rewards, own, strict=True)
         ]
-        made = []
-        for other, step, reward, (mine, metrics) in zip(others, steps, rewards, own, strict=True):
-            if reward is not None:
-                made.append((mine + self.weight * reward, {**metrics, "judge/scored": 1, "judge/reward": reward}))
-                continue
-            # statistics.mean is exact: the mean of equal values is equal to them in the last bit.
-            total = mean(totals) if totals else other + self.weight * NEUTRAL
-            made.append((total - step, {**metrics, "judge/scored": 0}))
-        return made
 
 
 def _plain_message(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,13 +115,11 @@ def _plain_message(message: Mapping[str, Any]) -> dict[str, Any]:
 
     A tool call that could not be parsed is included as its raw text.
     """
-    fields = {
-        key: value for key, value in message.items() if key not in {"tool_calls", "unparsed_tool_calls", "trainable"}
-    }
+    plain = {key: message[key] for key in ("role", "content", "name", "tool_call_id") if key in message}
     if calls := message.get("tool_calls"):
-        fields["tool_calls"] = [call.model_dump(exclude_none=True) for call in calls]
+        plain["tool_calls"] = [call.model_dump(exclude_none=True) for call in calls]
     if broken := message.get("unparsed_tool_calls"):
-        content = fields.get("content") or []
+        content = plain.get("content") or []
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
-        fields["content"] = [*parts, *({"type": "text", "text": call.raw_text} for call in broken)]
-    return fields
+        plain["content"] = [*parts, *({"type": "text", "text": call.raw_text} for call in broken)]
+    return plain

@@ -12,7 +12,7 @@ from calipers.types.answers import (
     said_and_calls,
     text_of_calls,
 )
-from calipers.types.groups import Criterion, Message, Prepared, Rubric, Tool, Trajectory, TrajectoryGroup, Transcript
+from calipers.types.groups import Criterion, Message, Rubric, Tool, Trajectory, TrajectoryGroup, Transcript
 from calipers.types.judgments import (
     Canary,
     CanaryKind,
@@ -46,7 +46,7 @@ __all__ = [
     "NO_FAILED_CALLS", "UNKNOWN_RELIABILITY", "Answered", "Ask", "Attack", "AttackKind", "Canary", "CanaryKind",
     "Candidate", "Cause", "Certainty", "Comparison", "Completion", "Criterion", "ErrorBasis", "FailedCall",
     "FailedCalls", "Failure", "FailureKind", "FinishReason", "GroupResult", "GroupStatus", "Image", "JudgeRequest",
-    "Judgment", "Logprobs", "Message", "OnAttack", "Outcome", "Part", "PlanState", "Prepared", "Rating", "Reading",
+    "Judgment", "Logprobs", "Message", "OnAttack", "Outcome", "Part", "PlanState", "Rating", "Reading",
     "Reliability", "ReliabilityBasis", "RenderedGroup", "Rubric", "Scores", "Tool", "ToolCall", "Trajectory",
     "TrajectoryGroup", "TrajectoryResult", "TrajectoryStatus", "Transcript", "Usage", "Verdict", "Window", "no_scores",
     "said_and_calls", "text_of_calls",

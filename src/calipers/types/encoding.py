@@ -1,4 +1,4 @@
-"""Fast JSON for what is sent or recorded, and text that is safe for files, databases and terminals.
+"""Fast JSON for what is sent or recorded, text that is safe for files and terminals, and tables shipped as TOML.
 
 Not for data that is hashed, whose bytes must never change.
 """
@@ -10,6 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Final, Literal
 
 import orjson
@@ -153,3 +154,12 @@ def as_sentence(text: str) -> str:
 def with_remark(text: str, remark: str) -> str:
     """Return ``text`` with ``(remark)`` before its full stop, if it has one, and after everything else."""
     return f"{text[:-1]} ({remark})." if text.endswith(".") else f"{text} ({remark})"
+
+
+@cache
+def read_packaged_toml(package: str, name: str) -> dict[str, Any]:
+    """Return the TOML file ``name`` in the folder of ``package`` as data, which callers must not change."""
+    import tomllib  # noqa: PLC0415 - not every run needs a table
+    from importlib.resources import files  # noqa: PLC0415 - likewise
+
+    return tomllib.loads(files(package).joinpath(name).read_text("utf-8"))

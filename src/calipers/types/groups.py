@@ -22,8 +22,7 @@ class Criterion:
 
     ``points`` > 0 marks something desired, < 0 something undesired; 0 has no influence on the score. ``tags`` are
     ``"axis:accuracy"`` or bare words. A violated ``veto`` (something desired is missing, or something undesired is
-    present) limits the whole score to the rubric's ``veto_floor``. ``levels`` name partial results between not met and
-    met, with the share of the points (0-1) that each earns. ``rule`` is a check in code that replaces the judge.
+    present) limits the whole score to the rubric's ``veto_floor``. ``rule`` is a check in code that replaces the judge.
     """
 
     id: str
@@ -31,13 +30,12 @@ class Criterion:
     points: float = 1.0
     tags: tuple[str, ...] = ()
     veto: bool = False
-    levels: Mapping[str, float] = field(default_factory=dict)
     rule: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the criterion as data: an object of a rubric file, without fields that have their default."""
         own: dict[str, Any] = {"id": self.id, "text": self.text, "points": self.points}
-        optional = {"tags": list(self.tags), "veto": self.veto, "levels": dict(self.levels), "rule": self.rule}
+        optional = {"tags": list(self.tags), "veto": self.veto, "rule": self.rule}
         return own | {key: value for key, value in optional.items() if value}
 
 
@@ -79,28 +77,6 @@ class Transcript:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """Work done on a trajectory before its group was complete. It saves time and changes no result.
-
-    The work is valid for exactly these ``messages``, ``context`` and ``reasoning`` setting, and is repeated for any
-    other. ``attacks`` (``types.Attack``) are the places where the trajectory addresses the judge.
-    """
-
-    messages: tuple[Message, ...]
-    context: tuple[Message, ...]
-    reasoning: str
-    transcript: Transcript
-    attacks: tuple[Any, ...]
-
-    def is_valid_for(self, messages: object, context: tuple[Message, ...], reasoning: str) -> bool:
-        """Whether this prepared data fits a trajectory with these messages, this context and ``reasoning`` setting.
-
-        Messages are compared by identity, to save time.
-        """
-        return messages is self.messages and reasoning == self.reasoning and context == self.context
-
-
-@dataclass(frozen=True, slots=True)
 class Trajectory:
     """One rollout of a policy. ``messages`` continue the group's ``context``; only calibration reads ``gold``.
 
@@ -110,38 +86,28 @@ class Trajectory:
     """
 
     id: str
-    messages: tuple[Message, ...]
-    tools: tuple[Tool, ...] | None = None
+    messages: tuple[Message, ...] = field(repr=False)
+    tools: tuple[Tool, ...] | None = field(default=None, repr=False)
     reward: float | None = None
     gold: float | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    rubric: Rubric | None = None
-    prepared: Prepared | None = field(default=None, compare=False, repr=False)
-    artifacts: Mapping[str, str] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        """Show the id, the number of messages and the known numbers; ``to_dict`` has the texts."""
-        from calipers.types.encoding import counted  # noqa: PLC0415 - only a repr needs it
-
-        known = "".join(
-            f", {name}={value:g}" for name, value in (("reward", self.reward), ("gold", self.gold)) if value is not None
-        )
-        return f"Trajectory({self.id!r:.80}, {counted(len(self.messages), 'message')}{known})"
+    metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    rubric: Rubric | None = field(default=None, repr=False)
+    artifacts: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trajectory as data: an object of a groups file."""
-        own: dict[str, Any] = {
+        return {
+            **self.extra,
             "id": self.id,
             "messages": list(self.messages),
             "tools": None if self.tools is None else list(self.tools),
             "reward": self.reward,
             "gold": self.gold,
             "metadata": dict(self.metadata),
+            **({} if self.rubric is None else {"rubric": self.rubric.to_dict()}),
+            **({"artifacts": dict(self.artifacts)} if self.artifacts else {}),
         }
-        graded = {} if self.rubric is None else {"rubric": self.rubric.to_dict()}
-        left = {"artifacts": dict(self.artifacts)} if self.artifacts else {}
-        return {**self.extra, **own, **graded, **left}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,22 +120,16 @@ class TrajectoryGroup:
 
     group_id: str
     trajectories: tuple[Trajectory, ...]
-    context: tuple[Message, ...] = ()
-    tools: tuple[Tool, ...] | None = None
-    rubric: str | Rubric | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    artifacts: Mapping[str, str] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        """Show the id and how much is in the group; ``to_dict`` has the texts."""
-        from calipers.types.encoding import counted  # noqa: PLC0415 - only a repr needs it
-
-        size = f"{counted(len(self.context), 'message')} of context, {len(self.trajectories)} trajectories"
-        return f"TrajectoryGroup({self.group_id!r:.80}, {size}{'' if self.rubric is None else ', with a rubric'})"
+    context: tuple[Message, ...] = field(default=(), repr=False)
+    tools: tuple[Tool, ...] | None = field(default=None, repr=False)
+    rubric: str | Rubric | None = field(default=None, repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    artifacts: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the group as data: a line of a groups file, which a reader turns back into this group."""
-        own: dict[str, Any] = {
+        return {
+            **self.extra,
             "group_id": self.group_id,
             "context": list(self.context),
             "tools": None if self.tools is None else list(self.tools),
@@ -177,4 +137,3 @@ class TrajectoryGroup:
             **({"artifacts": dict(self.artifacts)} if self.artifacts else {}),
             "trajectories": [trajectory.to_dict() for trajectory in self.trajectories],
         }
-        return {**self.extra, **own}

@@ -53,8 +53,7 @@ class Verdict:
     """The judge's or a rule's verdict on a criterion: ``met`` is True, False, or None for unknown, with the ``reason``.
 
     The verdict is about ``criterion`` of candidate ``item``, in presentation ``presentation``, by panel member
-    ``slot``. ``share`` is the share (0-1) of the points that a criterion with levels earns. ``quote`` is evidence found
-    verbatim in the trajectory.
+    ``slot``.
     """
 
     met: bool | None
@@ -63,8 +62,6 @@ class Verdict:
     criterion: str | None = None
     presentation: int = field(default=0, repr=False)
     slot: int = field(default=0, repr=False)
-    share: float | None = field(default=None, repr=False)
-    quote: str | None = field(default=None, repr=False)
 
 
 Judgment: TypeAlias = Rating | Comparison | Verdict

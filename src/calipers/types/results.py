@@ -17,9 +17,6 @@ OnAttack: TypeAlias = Literal["report", "quarantine", "floor"]
 ReliabilityBasis: TypeAlias = Literal[ErrorBasis, "unknown"]
 
 _COLUMNS: Final = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
-_MOST_REWARDS: Final = 16
-_LONGEST_REASON: Final = 80
-"""The most rewards of a group, and characters of a reason, that a ``repr`` shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +52,10 @@ class TrajectoryResult:
     reward: float | None = None
     score: float | None = None
     stderr: float | None = None
-    explanation: str | None = None
+    explanation: str | None = field(default=None, repr=False)
     reason: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    attacks: tuple[Attack, ...] = ()
-
-    def __repr__(self) -> str:
-        """Show the id, status, reward, score and reason in one line."""
-        error = "" if self.stderr is None else f" ± {self.stderr:.2g}"
-        scored = "" if self.score is None else f", score={_number(self.score)}{error}"
-        cut = "..." if self.reason and len(self.reason) > _LONGEST_REASON else ""
-        why = "" if self.reason is None else f", {self.reason[:_LONGEST_REASON]!r}{cut}"
-        return f"TrajectoryResult({self.id!r:.80}, {self.status}, reward={_number(self.reward)}{scored}{why})"
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    attacks: tuple[Attack, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as data: an object of the result file with the contract's keys first, then ``extra``."""
@@ -126,16 +115,10 @@ class GroupResult:
 
     def __repr__(self) -> str:
         """Show the id, status, rewards, calls, cost and number of warnings in one line; ``to_dict`` has everything."""
-        from calipers.types.encoding import counted  # noqa: PLC0415 - only a repr needs it
-
-        shown = ", ".join(map(_number, self.rewards[:_MOST_REWARDS]))
-        more = f", ... {len(self.rewards) - _MOST_REWARDS} more" if len(self.rewards) > _MOST_REWARDS else ""
+        shown = ", ".join("None" if reward is None else f"{reward:.4g}" for reward in self.rewards)
         cost = "cost unknown" if self.usage.cost_usd is None else f"${self.usage.cost_usd:.4f}"
-        warned = f", {counted(len(self.warnings), 'warning')}" if self.warnings else ""
-        return (
-            f"GroupResult({self.group_id!r:.80}, {self.status}, rewards=[{shown}{more}], "
-            f"{counted(self.judge_calls, 'answer')}, {cost}{warned})"
-        )
+        counts = f"judge_calls={self.judge_calls}, {cost}, warnings={len(self.warnings)}"
+        return f"GroupResult({self.group_id!r}, {self.status}, rewards=[{shown}], {counts})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the group's result as data: a line of the result file."""
@@ -151,23 +134,6 @@ class GroupResult:
             "reliability": self.reliability.to_dict(),
         }
         return _with_extra(own, self.extra)
-
-    def to_pandas(self) -> Any:
-        """Return the result as a pandas data frame with a row for each trajectory; a missing number is NaN.
-
-        Raises ImportError if pandas is not installed.
-        """
-        try:
-            import pandas as pd  # noqa: PLC0415 - not a dependency of calipers
-        except ImportError:
-            raise ImportError("to_pandas() needs pandas: pip install pandas") from None
-        rows = [[self.group_id, *(getattr(one, name) for name in _COLUMNS)] for one in self.trajectories]
-        numbers = dict.fromkeys(("reward", "score", "stderr"), "float64")
-        return pd.DataFrame(rows, columns=["group_id", *_COLUMNS]).astype(numbers)
-
-
-def _number(value: float | None) -> str:
-    return "None" if value is None else f"{value:.4g}"
 
 
 def _with_extra(own: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:

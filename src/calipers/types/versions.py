@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import operator
+from itertools import groupby
+from numbers import Integral
 from typing import Any, Final
 
 POLICY_VERSION: Final = "policy_version"
@@ -18,8 +19,13 @@ def versions_in(value: Any) -> tuple[int, ...]:
 
     Empty if there is none, or if anything in it is something else: a version is never guessed.
     """
-    found = [_version(part) for part in (value if isinstance(value, list | tuple) else (value,))]
-    return () if None in found else tuple(number for number in found if number is not None)
+    versions = []
+    for stated in value if isinstance(value, list | tuple) else (value,):
+        version = int(stated) if isinstance(stated, str) and stated.isascii() and stated.isdigit() else stated
+        if isinstance(version, bool) or not isinstance(version, Integral) or not 0 <= int(version) < 1 << 53:
+            return ()
+        versions.append(int(version))
+    return tuple(versions)
 
 
 def version_fields(*values: Any) -> dict[str, Any]:
@@ -27,20 +33,8 @@ def version_fields(*values: Any) -> dict[str, Any]:
 
     Repetitions are left out. A rollout of one version has its number, another a list.
     """
-    found = [version for value in values for version in versions_in(value) or (-1,)]
-    distinct = [one for number, one in enumerate(found) if number == 0 or one != found[number - 1]]
-    if not distinct or -1 in distinct:
+    stated = [versions_in(value) for value in values]
+    distinct = [version for version, _ in groupby(version for versions in stated for version in versions)]
+    if not distinct or not all(stated):
         return {}
     return {POLICY_VERSION: distinct[0] if len(distinct) == 1 else distinct}
-
-
-def _version(value: Any) -> int | None:
-    if isinstance(value, str):
-        value = int(value) if value.isascii() and value.isdigit() and len(value) < 16 else None
-    if isinstance(value, bool):
-        return None
-    try:
-        number = operator.index(value)
-    except TypeError:
-        return None
-    return number if 0 <= number < 1 << 53 else None

@@ -47,10 +47,9 @@ def require_rules(rubric: Rubric) -> None:
 async def with_rule_verdicts(group: TrajectoryGroup, view: RenderedGroup, grading: Grading | None) -> RenderedGroup:
     """Return ``view`` with the verdicts of the rubric's rules, run as verifiers, once for identical trajectories.
 
-    A rule that raises, exceeds a limit or finds no answer gives a Verdict of None with a reason. A holistic rating
-    covers the whole rubric, so no rule is run for it.
+    A rule that raises, exceeds a limit or finds no answer gives a Verdict of None with a reason.
     """
-    if grading is None or grading.mode == "holistic":
+    if grading is None:
         return view
     asked: dict[int, list[tuple[int, str]]] = {}
     verifiers: dict[int, Verifier] = {}  # by id(), because not every verifier is hashable

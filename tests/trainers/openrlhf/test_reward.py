@@ -10,10 +10,8 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,10 +20,10 @@ import pytest
 
 from calipers.errors import ConfigError, InputError
 from calipers.trainers.openrlhf import CallGroup, agent_executor, current_group
+from engine_contract import require_exact_ties, require_failures_without_effect
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer, error
-
-# --- what calls belong together (no OpenRLHF needed) ------------------------------------------------------------------
+from trainer_adapters import Characters, tokens_of
 
 
 async def test_calls_made_in_one_breath_by_one_task_are_a_group() -> None:
@@ -85,16 +83,11 @@ def engine() -> Any:
     return SimpleNamespace(agent=agent, torch=torch, fan_out=fan_out, samples=samples, maker=maker)
 
 
-class Tokens:
-    """A tokenizer to which a character is a token."""
-
+class Tokenizer(Characters):
     def __call__(self, text: str, **_: Any) -> dict[str, Any]:
         import torch  # noqa: PLC0415 - as the engine's tokenizers do
 
-        return {"input_ids": torch.tensor([[ord(char) for char in text]])}
-
-    def decode(self, tokens: Sequence[int], skip_special_tokens: bool = False) -> str:  # noqa: FBT001, FBT002 - theirs
-        return "".join(map(chr, tokens))
+        return {"input_ids": torch.tensor([tokens_of(text)])}
 
 
 class Policy:
@@ -109,18 +102,12 @@ class Policy:
             await asyncio.sleep(0)
         if text is None:
             raise RuntimeError("the engine ran out of memory")
-        said = SimpleNamespace(token_ids=[ord(char) for char in text], text=text, finish_reason="stop", logprobs=None)
-        return SimpleNamespace(outputs=[said])
+        output = SimpleNamespace(token_ids=tokens_of(text), text=text, finish_reason="stop", logprobs=None)
+        return SimpleNamespace(outputs=[output])
 
 
 async def rolled_out(
-    engine: Any,
-    executor: Any,
-    texts: Sequence[str | None],
-    prompt: str = "Joke!",
-    *,
-    turns: int = 1,
-    label: str = "",
+    engine: Any, executor: Any, texts: Sequence[str | None], prompt: str = "Joke!", *, turns: int = 1, label: str = ""
 ) -> list[Any]:
     """What OpenRLHF's rollout actor makes of a prompt: a response a sample. All samples' first turns come first."""
     actor: Any = Policy(texts)
@@ -131,66 +118,63 @@ async def rolled_out(
         label=label,
         sampling_params=SimpleNamespace(max_tokens=50, logprobs=None),
         max_length=500,
-        hf_tokenizer=Tokens(),
+        hf_tokenizer=Tokenizer(),
         num_samples=len(texts) // turns,
     )
     return responses
 
 
-def advantages(engine: Any, responses: Sequence[Any], estimator: str, size: int) -> list[float]:
+def experiences(engine: Any, responses: Sequence[Any]) -> list[Any]:
+    make = engine.samples._process_response_into_experience
+    return [make(None, deepcopy(response), max_len=500) for response in responses]
+
+
+def advantages(engine: Any, responses: Sequence[Any], estimator: str) -> list[float]:
     """What OpenRLHF trains on: the advantage of each response's last token."""
-    experiences = [
-        engine.samples._process_response_into_experience(None, deepcopy(response), max_len=500)
-        for response in responses
-    ]
-    for number, experience in enumerate(experiences):
+    made = experiences(engine, responses)
+    for number, experience in enumerate(made):
         experience.index = [number]
         experience.kl = engine.torch.zeros(experience.action_mask.shape)
     advantage = SimpleNamespace(estimator=estimator, gamma=1.0, lambd=1.0, no_std_norm=False)
     rewarding = SimpleNamespace(clip_range=(-10, 10), overlong_buffer_len=None, stop_properly_penalty_coef=None)
-    args = SimpleNamespace(
-        algo=SimpleNamespace(advantage=advantage), reward=rewarding, rollout=SimpleNamespace(n_samples_per_prompt=size)
-    )
+    rollout = SimpleNamespace(n_samples_per_prompt=len(responses))
+    args = SimpleNamespace(algo=SimpleNamespace(advantage=advantage), reward=rewarding, rollout=rollout)
     trainer = SimpleNamespace(
         strategy=SimpleNamespace(args=args),
         advantage_estimator=estimator,
         kl_ctl=SimpleNamespace(value=0.0),
         get_cumulative_returns=lambda *rest: engine.maker.get_cumulative_returns(None, *rest),
     )
-    done = engine.maker.compute_advantages_and_returns(trainer, experiences)
+    done = engine.maker.compute_advantages_and_returns(trainer, made)
     return [float(one.advantages[one.action_mask.bool()][-1]) for one in done]
 
 
-ESTIMATORS = ("group_norm", "dr_grpo", "rloo")
-GOOD = ("worth 20", "worth 90", "worth 55", "worth 40")
+PAIR = ("worth 20", "worth 90")
 
 
-def in_file(engine: Any, folder: Path, code: str) -> Any:
-    """The executor as OpenRLHF loads it from the file that a flag names."""
-    path = folder / "agent.py"
-    path.write_text(code, encoding="utf-8")
-    return engine.fan_out._load_agent_executor(str(path))
+@pytest.mark.parametrize("estimator", ["group_norm", "dr_grpo", "rloo"])
+async def test_openrlhf_trains_on_comparisons_and_never_on_a_failed_one(
+    engine: Any, faulty: FaultyServer, estimator: str
+) -> None:
+    async def train(judge: Any, groups: Any) -> list[Any]:
+        executor = agent_executor(judge)()
+        prompts = ("Joke!", "Song!")
+        waiting = [rolled_out(engine, executor, texts, prompts[number]) for number, texts in enumerate(groups)]
+        return [advantages(engine, responses, estimator) for responses in await asyncio.gather(*waiting)]
+
+    await require_failures_without_effect(faulty, train)
+    await require_exact_ties(faulty, train)
 
 
-async def test_a_file_of_one_line_is_an_executor_that_judges_prompts_whole(engine: Any, tmp_path: Path) -> None:
+async def test_a_file_of_two_lines_is_an_executor_that_judges_prompts_whole(engine: Any, tmp_path: Path) -> None:
+    path = tmp_path / "agent.py"
     code = "from calipers.trainers.openrlhf import agent_executor\nAgentExecutor = agent_executor('embedded')\n"
-    responses = await rolled_out(engine, in_file(engine, tmp_path, code), ["Oslo is the capital.", "No idea.", ""])
+    path.write_text(code, encoding="utf-8")
+    executor = engine.fan_out._load_agent_executor(str(path))
+    responses = await rolled_out(engine, executor, ["Oslo is the capital.", "No idea.", ""])
     rewards = [one["reward"] for one in responses]
     assert len(set(rewards)) > 1
     assert all(0 <= reward <= 1 for reward in rewards)
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-async def test_each_rollout_gets_its_own_reward_whoever_finishes_first(
-    engine: Any, faulty: FaultyServer, estimator: str
-) -> None:
-    faulty.script(worth())
-    responses = await rolled_out(engine, agent_executor(judge_at(faulty))(), GOOD)
-    assert [one["reward"] for one in responses] == [0.2, 0.9, 0.55, 0.4]
-    assert [one["extra_logs"]["judge_scored"] for one in responses] == [1.0] * 4
-    plain = [{**one, "reward": reward} for one, reward in zip(responses, (0.2, 0.9, 0.55, 0.4), strict=True)]
-    assert advantages(engine, responses, estimator, 4) == advantages(engine, plain, estimator, 4)
-    assert len(faulty.posts) == 1
 
 
 async def test_prompts_in_flight_together_are_not_mixed_even_if_they_are_equal(
@@ -203,32 +187,6 @@ async def test_prompts_in_flight_together_are_not_mixed_even_if_they_are_equal(
     assert len(faulty.posts) == 3
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("failing", [{"never": [55]}, {"never": [20, 90, 55]}, {"down": "Joke!"}])
-async def test_failed_judgments_are_no_advantage_for_the_whole_group(
-    engine: Any, faulty: FaultyServer, estimator: str, failing: dict[str, Any]
-) -> None:
-    faulty.script(worth(**failing))
-    responses = await rolled_out(engine, agent_executor(judge_at(faulty))(), GOOD)
-    assert advantages(engine, responses, estimator, 4) == [0.0] * 4
-    assert [one["extra_logs"]["judge_scored"] for one in responses] == [0.0] * 4
-
-
-@pytest.mark.parametrize("points", [97, 81, 60, 30])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-async def test_equal_scores_are_no_advantage_to_the_last_bit(
-    engine: Any, faulty: FaultyServer, estimator: str, points: int
-) -> None:
-    """group_norm adds 1e-9 to the deviation: 0.97 as it came made advantages of 0.93."""
-    faulty.script(worth())
-    texts = [f"worth {points}{' ' * number}!" for number in range(7)]
-    responses = await rolled_out(engine, agent_executor(judge_at(faulty))(), texts)
-    assert len(faulty.posts) == 1
-    assert [one["reward"] for one in responses] == pytest.approx([points / 100] * 7, rel=2e-5)
-    # rloo's baseline is a sum less the rollout itself, by the others: exact for equal rewards, too.
-    assert advantages(engine, responses, estimator, 7) == [0.0] * 7
-
-
 async def test_a_rollout_that_fails_fails_its_prompt_as_in_openrlhf_and_leaves_no_one_waiting(
     engine: Any, faulty: FaultyServer
 ) -> None:
@@ -238,7 +196,7 @@ async def test_a_rollout_that_fails_fails_its_prompt_as_in_openrlhf_and_leaves_n
         await rolled_out(engine, executor, ["worth 20", None, "worth 55"])
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     await asyncio.wait_for(asyncio.gather(*left), 10)
-    assert [one["reward"] for one in await rolled_out(engine, executor, GOOD[:2])] == [0.2, 0.9]
+    assert [one["reward"] for one in await rolled_out(engine, executor, PAIR)] == [0.2, 0.9]
 
 
 def instance(engine: Any, reward: Callable[[], float]) -> type:
@@ -260,91 +218,45 @@ def instance(engine: Any, reward: Callable[[], float]) -> type:
 async def test_an_agents_own_reward_is_kept_and_the_judge_sees_all_turns(engine: Any, faulty: FaultyServer) -> None:
     faulty.script(worth())
     own = iter((1.0, 0.25))
-    executor = agent_executor(judge_at(faulty), agent=instance(engine, lambda: next(own)), rubric="Only puns.")()
-    responses = await rolled_out(engine, executor, ["worth 20", "worth 90", "so", "so"], turns=2)
+    executor = agent_executor(judge_at(faulty), agent=instance(engine, lambda: next(own)))()
+    responses = await rolled_out(engine, executor, [*PAIR, "so", "so"], turns=2)
     texts = ["".join(map(chr, one["observation_tokens"])) for one in responses]
     judged = [0.2 if "worth 20" in text else 0.9 for text in texts]
-    assert sorted(judged) == [0.2, 0.9]
     kept = [one["reward"] - score for one, score in zip(responses, judged, strict=True)]
     assert sorted(kept) == pytest.approx([0.25, 1.0])
-    assert all(one["extra_logs"] == {"turns": 2.0, "judge_scored": 1.0} for one in responses)
+    assert all(one["extra_logs"] == {"turns": 2.0} for one in responses)
     assert "[go on]" in str(faulty.posts[0]["messages"])
-    assert "Only puns." in str(faulty.posts[0]["messages"])
+    executor = agent_executor(judge_at(faulty), agent=instance(engine, lambda: float("nan")))()
+    with pytest.raises(InputError, match="a reward of nan of its own"):
+        await rolled_out(engine, executor, [*PAIR, "so", "so"], turns=2)
 
 
 async def test_the_label_is_shown_as_a_reference_where_asked_for(engine: Any, faulty: FaultyServer) -> None:
     faulty.script(worth())
     for reference in (True, False):
         executor = agent_executor(judge_at(faulty), reference=reference)()
-        await rolled_out(engine, executor, GOOD[:2], label="The answer is 42.")
+        await rolled_out(engine, executor, PAIR, label="The answer is 42.")
     assert ["The answer is 42." in str(post["messages"]) for post in faulty.posts] == [True, False]
 
 
-async def test_an_agents_own_reward_that_is_no_number_is_an_error(engine: Any, faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    executor = agent_executor(judge_at(faulty), agent=instance(engine, lambda: float("nan")))()
-    with pytest.raises(InputError, match="a reward of nan of its own"):
-        await rolled_out(engine, executor, ["worth 20", "worth 90", "so", "so"], turns=2)
-
-
-# --- the URL, as OpenRLHF's own executor asks it
-
-
-@asynccontextmanager
-async def reward_server(faulty: FaultyServer) -> AsyncIterator[str]:
-    """The URL for ``--reward.remote_url`` of a server of calipers."""
-    pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
-    from served import served  # noqa: PLC0415 - needs the packages looked for above
-
-    async with served(faulty, group_size=4) as server:
-        yield f"{server.url}/openrlhf"
-
-
-async def test_the_executor_takes_the_servers_replies(engine: Any, faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    async with reward_server(faulty) as url:
-        executor = engine.agent.SingleTurnAgentExecutor(url)
-        responses = await rolled_out(engine, executor, GOOD)
-    assert [one["reward"] for one in responses] == [0.2, 0.9, 0.55, 0.4]
-    plain = [{**one, "reward": reward} for one, reward in zip(responses, (0.2, 0.9, 0.55, 0.4), strict=True)]
-    assert advantages(engine, responses, "group_norm", 4) == advantages(engine, plain, "group_norm", 4)
-
-
-async def test_a_judge_that_refuses_every_question_ends_the_run_from_within_openrlhfs_own_rollouts(
+async def test_a_judge_that_refuses_every_question_ends_the_run_by_either_way(
     engine: Any, faulty: FaultyServer
 ) -> None:
+    """OpenRLHF catches no error of a rollout. Of the server's failures it makes rollouts without any reward."""
     faulty.script(error(404, "The model `judge` does not exist"))
     executor = agent_executor(judge_at(faulty))()
     for _ in range(2):
         with pytest.raises(ConfigError, match="every question was refused"):
-            await rolled_out(engine, executor, GOOD)
+            await rolled_out(engine, executor, PAIR)
     assert len(faulty.posts) == 2  # the first group's, and the one that settles it
 
+    pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
+    from served import served  # noqa: PLC0415 - needs the packages looked for above
 
-async def test_where_openrlhf_catches_what_a_reward_raises_its_experience_maker_ends_the_run(
-    engine: Any, faulty: FaultyServer
-) -> None:
-    """Its executor logs the failure of the server after five tries and hands on rollouts without any reward."""
-    faulty.script(error(404, "The model `judge` does not exist"))
-    async with reward_server(faulty) as url:
-        responses = await rolled_out(engine, engine.agent.SingleTurnAgentExecutor(url), GOOD)
-    assert [one.get("reward") for one in responses] == [None] * 4
-    assert len(faulty.posts) == 2
-    experiences = [
-        engine.samples._process_response_into_experience(None, deepcopy(response), max_len=500)
-        for response in responses
-    ]
-    with pytest.raises(ValueError, match="reward_model_group is required when rewards are not precomputed"):
-        engine.maker.make_experience(trainer_without_reward_model(), experiences)
-
-
-def trainer_without_reward_model() -> Any:
-    """What OpenRLHF's experience maker looks at of itself before it needs models."""
+    async with served(faulty, group_size=2) as server:
+        responses = await rolled_out(engine, engine.agent.SingleTurnAgentExecutor(f"{server.url}/openrlhf"), PAIR)
+    assert [one.get("reward") for one in responses] == [None] * 2
     sizes = SimpleNamespace(ring_attn_size=1, tensor_parallel_size=1)
-    return SimpleNamespace(strategy=SimpleNamespace(args=SimpleNamespace(ds=sizes)), reward_model_group=None)
-
-
-@pytest.mark.skipif(find_spec("openrlhf") is not None, reason="OpenRLHF is installed here")
-def test_without_openrlhf_the_executor_says_what_to_install() -> None:
-    with pytest.raises(ConfigError, match="pip install openrlhf"):
-        agent_executor("embedded")
+    trainer = SimpleNamespace(strategy=SimpleNamespace(args=SimpleNamespace(ds=sizes)), reward_model_group=None)
+    with pytest.raises(ValueError, match="reward_model_group is required when rewards are not precomputed"):
+        engine.maker.make_experience(trainer, experiences(engine, responses))

@@ -2,22 +2,20 @@
 import { button, el, fill } from "../../report/page/elements.js";
 import { counted, whole } from "../../report/page/numbers.js";
 import { candidateCards, sharedParts, showRanks } from "./candidates.js";
-import { helpDialog } from "./help.js";
 import { Ranking, letterOf } from "./ranking.js";
 import { fetchGroup, send } from "./wire.js";
 
 const app = document.querySelector("#app");
-const dialog = helpDialog();
 const progress = el("div.facts.progress");
 const said = el("p.said", { role: "status" });
 const failure = el("div.failure", { role: "alert" });
 const stage = el("main", { tabindex: "-1" });
 const strip = el("ol.strip-of-ranks", { "aria-label": "your ranking, best first" });
 const note = el("textarea", { rows: "1", placeholder: "Note (optional)", "aria-label": "note", maxlength: "4000" });
-const saveButton = button("Save", () => save(), { class: "primary" });
-const tieButton = button("Tie", () => tie());
-const restButton = button("Can\u2019t tell the rest", () => giveUpRest());
-const undoButton = button("Undo", () => undo());
+const saveButton = button("Save", () => save(), { class: "primary", title: "Enter" });
+const tieButton = button("Tie", () => tie(), { title: "=" });
+const restButton = button("Can\u2019t tell the rest", () => giveUpRest(), { title: "." });
+const undoButton = button("Undo", () => undo(), { title: "Backspace" });
 const bar = el(
   "footer.bar",
   {},
@@ -46,12 +44,10 @@ function frame() {
         {},
         button("Previous", () => go("previous"), { title: "Shift+\u2190" }),
         button("Skip", () => go("next"), { title: "Shift+\u2192" }),
-        button("Keys", () => dialog.showModal(), { title: "?" }),
       ),
     ),
     stage,
     bar,
-    dialog,
   );
 }
 
@@ -69,7 +65,7 @@ function draw() {
     ranking.unknown.size ? el("li.unknown", {}, `can\u2019t tell: ${lettersOf([...ranking.unknown])}`) : null,
     open.length ? el("li.open", {}, `no rank yet: ${lettersOf(open)}`) : null,
     open.length === ranking.count
-      ? el("li.hint", {}, "Type the letters best first. = ties, . can\u2019t tell, Enter saves, ? lists all keys.")
+      ? el("li.hint", {}, "Type the letters best first. = ties, . can\u2019t tell, Backspace undoes, Enter saves.")
       : null,
   );
   tieButton.setAttribute("aria-pressed", String(ranking.tying));
@@ -247,16 +243,8 @@ function explain(error, again) {
   else fail(`Not done: ${error.message.replace(/\.$/, "")}. Your ranking is still on this page.`, again);
 }
 
-function focusCandidate(by) {
-  const all = [...stage.querySelectorAll(".candidate")];
-  const at = all.indexOf(document.activeElement.closest(".candidate"));
-  const next = all[Math.min(all.length - 1, Math.max(0, at + by))];
-  next?.focus();
-  next?.scrollIntoView({ block: "nearest", inline: "nearest" });
-}
-
 function onKey(event) {
-  if (dialog.open || event.altKey || event.isComposing) return undefined;
+  if (event.altKey || event.isComposing) return undefined;
   if (event.target === note) {
     if (event.key === "Escape") return stage.focus();
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return act(event, save);
@@ -264,19 +252,14 @@ function onKey(event) {
   }
   if (event.ctrlKey || event.metaKey) return undefined;
   if ((event.key === "Enter" || event.key === " ") && event.target.closest("button, summary, a")) return undefined;
-  const focused = event.target.closest?.(".candidate");
-  if (event.key === " ") return focused ? act(event, () => put(Number(focused.dataset.at))) : undefined;
   if (/^[a-z]$/i.test(event.key)) return act(event, () => put(event.key.toLowerCase().charCodeAt(0) - 97));
   const byKey = {
     "=": tie,
     ".": giveUpRest,
     Enter: save,
     Backspace: undo,
-    "/": () => note.focus(),
-    "?": () => dialog.showModal(),
-    ArrowRight: () => (event.shiftKey ? go("next") : focusCandidate(1)),
-    ArrowLeft: () => (event.shiftKey ? go("previous") : focusCandidate(-1)),
   };
+  if (event.shiftKey) Object.assign(byKey, { ArrowRight: () => go("next"), ArrowLeft: () => go("previous") });
   return byKey[event.key] ? act(event, byKey[event.key]) : undefined;
 }
 

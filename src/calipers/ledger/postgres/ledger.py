@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -13,7 +15,6 @@ import asyncpg
 from calipers.errors import LedgerError
 from calipers.ledger.database import ANSWERS, GROUPS, ReadableLedger, Row, Waiter, WritableLedger, end_waits
 from calipers.ledger.opening import Address
-from calipers.ledger.postgres.claims import Claims, Granted
 from calipers.ledger.postgres.connection import (
     Connection,
     LoopThread,
@@ -30,6 +31,11 @@ _BYTES: Final = frozenset((3,))
 _WITH_BYTES: Final = frozenset(
     (ANSWERS.insert_new, ANSWERS.insert_or_replace, GROUPS.insert_new, GROUPS.insert_or_replace)
 )
+_POLL: Final = 0.1
+"""Seconds between two looks at a request that another process asks. Judges take seconds."""
+_LOCK: Final = "SELECT pg_try_advisory_lock(hashtextextended($1, hashtext(current_schema())))"
+_UNLOCK: Final = "SELECT pg_advisory_unlock(hashtextextended($1, hashtext(current_schema())))"
+"""A claim is an advisory lock on the key: a killed process's are free at once, and no clock is compared."""
 _SECONDS: Final = 30.0
 """How long to wait for a server that is lost or does not answer."""
 
@@ -56,8 +62,9 @@ class _Database(ReadableLedger):
         """Return what ``rows`` returns from the ledger, without blocking the caller's event loop."""
         return await self._thread.awaited(self._fetch(query, values))
 
-    async def _fetch(self, query: str, values: Sequence[Any]) -> list[Row]:
-        raise NotImplementedError
+    @abstractmethod
+    def _fetch(self, query: str, values: Sequence[Any]) -> Coroutine[Any, Any, list[Row]]:
+        """Return the work of a query, for the thread."""
 
 
 class PostgresLedger(_Database, WritableLedger):
@@ -68,13 +75,15 @@ class PostgresLedger(_Database, WritableLedger):
     that is lost later is waited for, ``patience`` seconds.
     """
 
-    claims = True
+    is_on_server = True
     shared = True
 
     def __init__(self, location: str, *, create: bool = True, patience: float = _SECONDS) -> None:
         WritableLedger.__init__(self)
         self._writing = False
         self._written: Future[None] | None = None
+        self._claims: dict[str, bool] = {}  # by key: whether it is ours, or we still ask for it
+        self._tasks: set[asyncio.Task[None]] = set()
         super().__init__(location)
         try:
             self._thread.call(self._open(patience, create=create))
@@ -86,16 +95,19 @@ class PostgresLedger(_Database, WritableLedger):
     async def _open(self, patience: float, *, create: bool) -> None:
         self._writer = Connection(self._address, patience)
         self._reader = Connection(self._address, patience, self._register)
-        self._claims = Claims(self._reader)
         prepared = partial(prepare if create else require_ledger, address=self._address)
         await self._writer.run("opened", prepared, again=False)
         await self._reader.run("opened", lambda connection: connection.execute("SELECT 1"), again=False)
 
     async def _register(self, connection: asyncpg.Connection) -> None:
-        await self._claims.begin(connection)
+        """Claim again, on a new connection, what is being asked; the lost one took its claims with it."""
+        await connection.executemany(_LOCK, [(key,) for key, ours in self._claims.items() if ours])
 
-    async def _fetch(self, query: str, values: Sequence[Any]) -> list[Row]:
+    def _fetch(self, query: str, values: Sequence[Any]) -> Coroutine[Any, Any, list[Row]]:
         self._require_open("read")
+        return self._fetched(query, values)
+
+    async def _fetched(self, query: str, values: Sequence[Any]) -> list[Row]:
         return from_postgres(await self._reader.run("read", lambda one: one.fetch(numbered(query), *values)))
 
     def _require_open(self, verb: str) -> None:
@@ -103,10 +115,10 @@ class PostgresLedger(_Database, WritableLedger):
             raise LedgerError(f"{self.name}: the ledger cannot be {verb}, because it is closed.")
 
     async def claim(self, key: str) -> bool:
-        """Wait for the right to ask the request ``key`` (True), or for its answer in the ledger (False)."""
+        """Wait for the right to ask the request ``key`` (True), or until its answer is in the ledger (False)."""
         self._require_open("read")
-        granted: Granted = Granted()
-        self._thread.loop.call_soon_threadsafe(self._claims.want, key, granted)
+        granted: Future[bool] = Future()
+        self._thread.loop.call_soon_threadsafe(self._start, self._claim(key, granted))
         try:
             return await asyncio.wrap_future(granted)
         except asyncio.CancelledError:
@@ -114,9 +126,50 @@ class PostgresLedger(_Database, WritableLedger):
                 self.release(key)  # it was granted in the same moment
             raise
 
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _claim(self, key: str, granted: Future[bool]) -> None:
+        try:
+            while not granted.cancelled():
+                if await self._locked(key):
+                    if granted.set_running_or_notify_cancel():
+                        granted.set_result(True)
+                    else:
+                        await self._unlock(key)
+                elif await self._fetched("SELECT 1 FROM answers WHERE key = ?", (key,)):
+                    if granted.set_running_or_notify_cancel():
+                        granted.set_result(False)
+                else:
+                    await asyncio.sleep(_POLL)
+                    continue
+                return
+        except (LedgerError, asyncio.CancelledError) as error:
+            closed = LedgerError(f"{self.name}: the ledger is closed.")
+            if granted.set_running_or_notify_cancel():
+                granted.set_exception(error if isinstance(error, LedgerError) else closed)
+
+    async def _locked(self, key: str) -> bool:
+        if key in self._claims:  # by another event loop of this process, whose connection this is
+            return False
+        self._claims[key] = False
+        try:
+            self._claims[key] = await self._reader.run("read", lambda one: one.fetchval(_LOCK, key))
+            return self._claims[key]
+        finally:
+            if not self._claims[key]:
+                del self._claims[key]
+
     def release(self, key: str) -> None:
         """Give up the claim to the request ``key``, whose answer is committed, or which got none."""
-        self._thread.loop.call_soon_threadsafe(self._claims.release, key)
+        self._thread.loop.call_soon_threadsafe(self._start, self._unlock(key))
+
+    async def _unlock(self, key: str) -> None:
+        self._claims.pop(key, None)
+        with suppress(LedgerError):  # the lost connection has given it up
+            await self._reader.run("read", lambda one: one.fetchval(_UNLOCK, key))
 
     def _as_stored(self, statement: str, values: Row) -> Row:
         return to_postgres(values, _BYTES if statement in _WITH_BYTES else frozenset())
@@ -183,7 +236,6 @@ class PostgresLedger(_Database, WritableLedger):
             await self._disconnect()
 
     async def _disconnect(self) -> None:
-        await self._claims.stop(LedgerError(f"{self.name}: the ledger is closed."))
         await self._writer.close()
         await self._reader.close()
 

@@ -1,10 +1,9 @@
 // The candidates of a group side by side, best first, with the judge's words about each.
-import { button, el, fill, folded } from "./elements.js";
-import { differenceTable } from "./difference.js";
+import { el, folded } from "./elements.js";
 import { chat, json } from "./messages.js";
 import { decimal, whole } from "./numbers.js";
 import { goldNote, ranked } from "./ranking.js";
-import { labelled, name, notShown, textBlock } from "./text.js";
+import { name, textBlock } from "./text.js";
 
 /** The columns, each with the id of its trajectory in `data-candidate`. */
 export function candidateColumns(detail) {
@@ -13,9 +12,7 @@ export function candidateColumns(detail) {
 }
 
 function column(one, rank, detail) {
-  const marks = [...one.attacks.map((hit) => hit.excerpt), ...one.criteria.map((verdict) => verdict.quote)].filter(
-    (mark) => typeof mark === "string",
-  );
+  const marks = one.attacks.map((hit) => hit.excerpt).filter((mark) => typeof mark === "string");
   const number =
     one.reward === null
       ? el("span.status", { "data-status": one.status }, one.status)
@@ -75,10 +72,8 @@ function criteriaOf(criteria) {
       el("span.met", {}, MET[String(one.met ?? null)] ?? "no verdict"),
       " ",
       name(one.id, 60),
-      typeof one.share === "number" ? ` (${decimal(one.share, 2)})` : null,
       one.by === "rule" ? el("span.quiet", {}, " by a rule") : null,
       one.reason ? el("div.quiet", {}, name(one.reason, 400)) : null,
-      one.quote ? el("q.quiet", {}, name(one.quote, 300)) : null,
     ),
   );
   return folded(
@@ -104,40 +99,4 @@ function messagesOf(one, detail, options) {
 function metadataOf(one) {
   const known = { ...(one.metadata ? { metadata: one.metadata } : {}), ...one.more };
   return Object.keys(known).length ? folded("metadata", () => json(known)) : null;
-}
-
-/** A choice of two candidates, and what differs between them. */
-export function comparison(detail) {
-  const members = ranked(detail.trajectories)
-    .map(({ one }) => one)
-    .filter((one) => one.messages?.length);
-  if (members.length < 2) return null;
-  const shown = el("div.compared");
-  const options = () => members.map((one, at) => el("option", { value: at }, labelled(one.id)));
-  const [left, right] = ["first candidate", "second candidate"].map((label) => el("select", { "aria-label": label }, options()));
-  right.value = String(members.length - 1);
-  const show = () => {
-    fill(shown); // an older comparison would stay under the new names
-    try {
-      fill(shown, differenceTable(members[Number(left.value)], members[Number(right.value)]));
-    } catch (error) {
-      fill(shown, notShown("The comparison", error));
-    }
-  };
-  return el(
-    "div.comparison",
-    {},
-    el(
-      "div.choice",
-      {},
-      "Compare ",
-      left,
-      " with ",
-      right,
-      " ",
-      button("Compare", show),
-      button("Close", () => fill(shown), { class: "plain" }),
-    ),
-    shown,
-  );
 }

@@ -1,5 +1,5 @@
 // Everything the report knows of one group.
-import { candidateColumns, comparison } from "./candidates.js";
+import { candidateColumns } from "./candidates.js";
 import { el, folded } from "./elements.js";
 import { chat, json } from "./messages.js";
 import { counted, dollars, two, whole } from "./numbers.js";
@@ -27,7 +27,7 @@ export function groupView(detail) {
     el("section", { "aria-label": "ranking" }, rankingTable(detail.trajectories, show)),
     detail.judges.length ? panel(detail.judges) : null,
     prompt(detail),
-    el("section", {}, el("h2", {}, counted(detail.trajectories.length, "candidate")), detail.shared === null ? null : comparison(detail), columns),
+    el("section", {}, el("h2", {}, counted(detail.trajectories.length, "candidate")), columns),
     questions(detail),
     Object.keys(detail.more).length ? folded("further keys of the result", () => json(detail.more)) : null,
   ];

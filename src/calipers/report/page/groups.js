@@ -8,6 +8,7 @@ import { FLAGS, ORDERS, chosenRows, matches } from "./search.js";
 import { labelled, name, notShown } from "./text.js";
 
 const TYPING_MS = 150;
+const ARROWS = { ArrowDown: 1, ArrowUp: -1 };
 
 export class GroupsView {
   constructor(about, rows) {
@@ -121,17 +122,10 @@ export class GroupsView {
     this.list.element.focus();
   }
 
-  /** What a key does, undefined for any other; some keys only move in the list. */
+  /** What a key does, undefined for any other; arrows move in the list if it has the focus. */
   actionOf(key, isInList) {
-    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8, Home: -Infinity, End: Infinity };
-    if (isInList && key in moves) return () => this.move(moves[key]);
-    if (isInList && key === "Enter") return () => this.main.focus();
-    return {
-      j: () => this.move(1),
-      k: () => this.move(-1),
-      "/": () => this.words.focus(),
-      d: () => this.main.querySelector(".comparison select")?.focus(),
-    }[key];
+    if (isInList && key in ARROWS) return () => this.move(ARROWS[key]);
+    return { j: () => this.move(1), k: () => this.move(-1), "/": () => this.words.focus() }[key];
   }
 
   /** Show the group that the address names; without one, the first on a wide screen. @param {URLSearchParams} asked */

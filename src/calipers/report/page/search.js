@@ -7,7 +7,7 @@ export const FLAGS = {
   failed: "a trajectory has no score: no answer came",
   injected: "text in a trajectory addresses the judge",
   disputed: "two judges prefer different candidates",
-  flipped: "a judge preferred another candidate when the order changed, by more than the error where that is known",
+  flipped: "a judge preferred another candidate when the order changed",
   "against-gold": "a candidate's advantage has the other sign than its gold's",
   close: "the lead of the best candidate is smaller than its 95 % error",
   tied: "all rewards are equal, so the group teaches nothing",

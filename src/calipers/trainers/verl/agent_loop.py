@@ -64,7 +64,6 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
         self._cohorts = Cohorts(
             self._run.wrap(scorer.score_group),
             size=rollout.n,
-            preparing=scorer.preparing,
             quorum=settings.min_group,
             deadline=None,
             on_lost=self._run.lost_before_judging,

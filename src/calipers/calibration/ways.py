@@ -1,23 +1,24 @@
-"""All panels that recorded answers allow, and a search for the good ones among them.
+"""The ways to query judges that recorded answers allow: single judges, and a search for good panels of them.
 
 A panel has up to four members, each another judge asked in one way. Protocol, prompt variant, orders and samples are
-the same for all, as in a run. Whether a panel is worth its price is decided in ``choice``.
+the same for all, as in a run. Whether a panel is worth its price is decided in ``choice``. Only measured ways are
+considered: nothing is extrapolated to more calls.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import numpy as np
 
-from calipers.aggregators.gold_weights import gold_weights
+from calipers.aggregators.panel_weights import gold_weights
 from calipers.calibration import measures
 from calipers.calibration.measures import Array, Flags, mean_of_known
 from calipers.calibration.records import Cost, Key
-from calipers.calibration.series import Frame, Series
+from calipers.calibration.series import Frame, Series, window
 
 _COUNTS: Final = (1, 2, 4, 8)
 """Numbers of calls of each member that are tried."""
@@ -31,12 +32,96 @@ _EDGE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A panel: the places of its ``members``, how many calls each makes, and their weights, which sum to 1."""
+class Way:
+    """A way to judge a group: judges by their ``keys`` (several are a panel with ``weights``), with settings of a run.
 
-    members: tuple[int, ...]
-    count: int
-    weights: tuple[float, ...]
+    ``cost`` is that of a group; ``fidelity`` has one figure for each group of the frame, NaN if unknown.
+    ``error_correlation`` is the mean correlation of two members' errors.
+    """
+
+    keys: tuple[Key, ...]
+    orders: int
+    samples: int
+    cost: Cost
+    fidelity: Array = field(repr=False, compare=False)
+    weights: tuple[float, ...] | None = None
+    error_correlation: float | None = None
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges' names."""
+        return tuple(key.judge for key in self.keys)
+
+    @property
+    def calls(self) -> int:
+        """The number of calls of each judge about a group."""
+        return self.orders * self.samples
+
+    @property
+    def protocol(self) -> str:
+        """How all judges are asked."""
+        return self.keys[0].mode
+
+    @property
+    def prompt_variant(self) -> str | None:
+        """The prompt variant with which all judges are asked."""
+        return self.keys[0].prompt_variant
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature at which all judges are asked; None if it is unknown, or they differ in it."""
+        return self.keys[0].temperature if len({key.temperature for key in self.keys}) == 1 else None
+
+    @property
+    def name(self) -> str:
+        """A name that distinguishes this way from the others of a calibration."""
+        return self.called({})
+
+    def called(self, names: Mapping[str, str]) -> str:
+        """Return the name of this way, with ``names`` in place of the judges' names."""
+        heat = self.temperature
+        asked = [self.protocol, self.prompt_variant, None if heat is None else f"t={heat:g}"]
+        asked += [f"{self.orders} order{'s' * (self.orders > 1)}" + (f" x {self.samples}" if self.samples > 1 else "")]
+        apart = heat is None
+        shown = [
+            names.get(key.judge, key.judge)
+            + (f" (t={key.temperature:g})" if apart and key.temperature is not None else "")
+            for key in self.keys
+        ]
+        return f"{' + '.join(shown)}: {', '.join(filter(None, asked))}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object of ``ways`` in the JSON report, with its mean fidelity and interval."""
+        members = zip(self.keys, self.weights or (), strict=False)
+        names = "judges protocol orders samples cost prompt_variant temperature weights error_correlation"
+        return {name: getattr(self, name) for name in names.split()} | {
+            "members": [
+                {"judge": key.judge, "temperature": key.temperature, "weight": share} for key, share in members
+            ],
+            "advantage_fidelity": measures.mean_over_groups(self.fidelity),
+            "advantage_fidelity_interval": measures.bootstrap_interval(self.fidelity),
+            "groups": int((~np.isnan(self.fidelity)).sum()),
+        }
+
+
+def measured_ways(series: Sequence[Series], curves: Sequence[Mapping[int, Array]], frame: Frame) -> list[Way]:
+    """Return all ways to query single judges that were measured; ``curves`` are the fidelity curves of ``series``."""
+    ways = [
+        Way((one.key,), *asked, one.presentation.times(count), one.on_frame(levels, frame))
+        for one, curve in zip(series, curves, strict=True)
+        for count, levels in curve.items()
+        if (asked := orders_and_samples(one.key.mode, count)) is not None
+    ]
+    return [way for way in ways if not np.isnan(way.fidelity).all()]
+
+
+def orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
+    """Return the orders and samples with which a run makes ``count`` calls; None if none do."""
+    if protocol == "listwise":
+        return count, 1
+    if protocol == "pairwise" and count > 1:
+        return (2, count // 2) if count % 2 == 0 else None
+    return 1, count
 
 
 class PanelSpace:
@@ -49,54 +134,50 @@ class PanelSpace:
         self, series: Sequence[Series], frame: Frame, groups: Flags, affordable: Callable[[Cost], bool]
     ) -> None:
         """Prepare the search; ``groups`` are those that all ways are compared on."""
-        self.series, self.tried = series, 0
+        self.tried = 0
+        self._series = {one.key: one for one in series}
         self._gold, self._affordable = frame.gold, affordable
-        self._calls = [calls_on_frame(one, frame) for one in series]
+        self._calls = {one.key: one.on_frame(one.calls, frame) for one in series}
         self._blocks = list(self._all_blocks(groups & measures.measurable_groups(frame.gold, frame.gold)))
 
-    def plans(self, train: Flags) -> list[Plan]:
+    def panels(self, train: Flags) -> list[Way]:
         """Return the best panels of each size for the frame's groups in ``train``, with weights learned from them.
 
         All pairs are compared, with equal weights. The best panels of each size are then extended by every other judge.
         """
         self.tried = 0
-        plans = (plan for block in self._blocks for plan in self._beam(block, train))
-        return list({(plan.members, plan.count): plan for plan in plans}.values())
+        ways = (way for block in self._blocks for way in self._beam(block, train))
+        return list({(way.keys, way.calls): way for way in ways}.values())
 
-    def cost(self, plan: Plan) -> Cost:
-        """Return the cost of a panel's calls about a group."""
-        return Cost.total(self.series[place].presentation for place in plan.members).times(plan.count)
-
-    def fidelity(self, plan: Plan) -> Array:
-        """Return a panel's fidelity in each group of the frame that is compared, NaN in the others.
+    def fidelity(self, keys: Sequence[Key], count: int, weights: Sequence[float]) -> Array:
+        """Return a panel's fidelity from ``count`` calls of each member, in each group that is compared, else NaN.
 
         A member that a judge did not score counts as one with the judge's mean score.
         """
-        (block,) = (one for one in self._blocks if one.count == plan.count and set(plan.members) <= set(one.places))
+        (block,) = (one for one in self._blocks if one.count == count and set(keys) <= set(one.keys))
         levels = np.full(len(block.groups), np.nan)
-        levels[block.groups] = block.fidelity([block.places.index(place) for place in plan.members], plan.weights)
+        levels[block.groups] = block.fidelity([block.keys.index(key) for key in keys], weights)
         return levels
 
     def error_correlation(self, keys: Sequence[Key]) -> float | None:
         """Return the mean correlation of two members' errors; None if a member makes none."""
-        means = {one.key: calls for one, calls in zip(self.series, self._calls, strict=True)}
-        return error_correlation([mean_of_known(means[key], axis=1) for key in keys], self._gold)
+        return error_correlation([mean_of_known(self._calls[key], axis=1) for key in keys], self._gold)
 
     def _all_blocks(self, groups: Flags) -> Iterator[_Block]:
         """Yield the judges that can be panel members together, with each number of calls that all of them have."""
-        alike: dict[tuple[str, str | None], list[int]] = defaultdict(list)
-        for place, one in enumerate(self.series):
-            alike[one.key.mode, one.key.prompt_variant].append(place)
-        for places in alike.values():
+        alike: dict[tuple[str, str | None], list[Key]] = defaultdict(list)
+        for key in self._series:
+            alike[key.mode, key.prompt_variant].append(key)
+        for keys in alike.values():
             for count in _COUNTS:
-                deep = [place for place in places if self.series[place].most >= count]
-                if len({self.series[place].key.judge for place in deep}) > 1:
-                    calls = [self._calls[place][groups] for place in deep]
-                    yield _Block.of(tuple(deep), calls, count, self._gold[groups], groups)
+                deep = tuple(key for key in keys if self._series[key].most >= count)
+                if len({key.judge for key in deep}) > 1:
+                    calls = [self._calls[key][groups] for key in deep]
+                    yield _Block.of(deep, calls, count, self._gold[groups], groups)
 
-    def _beam(self, block: _Block, train: Flags) -> Iterator[Plan]:
+    def _beam(self, block: _Block, train: Flags) -> Iterator[Way]:
         some = block.where(train)
-        every = range(len(block.places))
+        every = range(len(block.keys))
         beam: list[tuple[int, ...]] = [(place,) for place in every]
         for _ in range(2, min(_LARGEST, len(every)) + 1):
             levels: dict[tuple[int, ...], float] = {}
@@ -107,16 +188,22 @@ class PanelSpace:
             self.tried += len(levels)
             beam = sorted(levels, key=lambda one: (-levels[one], one))[:_BEAM]
             for held in beam:
-                weights = zip((block.places[place] for place in held), some.weights(held), strict=True)
-                kept = [(place, share) for place, share in weights if share > _IDLE]
+                weights = zip((block.keys[place] for place in held), some.weights(held), strict=True)
+                kept = [(key, share) for key, share in weights if share > _IDLE]
                 if len(kept) > 1:
-                    places, shares = zip(*kept, strict=True)
-                    yield Plan(places, block.count, tuple(share / sum(shares) for share in shares))
+                    keys, shares = zip(*kept, strict=True)
+                    yield self._panel(keys, block.count, tuple(share / sum(shares) for share in shares))
 
     def _may_join(self, block: _Block, held: Sequence[int], place: int) -> bool:
-        places = tuple(block.places[one] for one in (*held, place))
-        judges = {self.series[one].key.judge for one in places}
-        return len(judges) == len(places) and self._affordable(self.cost(Plan(places, block.count, ())))
+        keys = [block.keys[one] for one in (*held, place)]
+        return len({key.judge for key in keys}) == len(keys) and self._affordable(self._cost(keys, block.count))
+
+    def _cost(self, keys: Sequence[Key], count: int) -> Cost:
+        return Cost.total(self._series[key].presentation for key in keys).times(count)
+
+    def _panel(self, keys: tuple[Key, ...], count: int, weights: tuple[float, ...]) -> Way:
+        asked = orders_and_samples(keys[0].mode, count) or (1, count)
+        return Way(keys, *asked, self._cost(keys, count), self.fidelity(keys, count, weights), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +216,7 @@ class _Block:
     absent.
     """
 
-    places: tuple[int, ...]
+    keys: tuple[Key, ...]
     count: int
     groups: Flags
     products: Array
@@ -137,7 +224,7 @@ class _Block:
     freedom: Array
 
     @classmethod
-    def of(cls, places: tuple[int, ...], judges: Sequence[Array], count: int, gold: Array, groups: Flags) -> _Block:
+    def of(cls, keys: tuple[Key, ...], judges: Sequence[Array], count: int, gold: Array, groups: Flags) -> _Block:
         """Compute the products of ``judges``' calls, ``count`` of each, in the frame's ``groups`` with ``gold``."""
         known = ~np.isnan(gold)
 
@@ -148,7 +235,7 @@ class _Block:
         starts = range(most if count < most else 1)
         scores = np.array([[standard(window_mean(calls, start, count)) for start in starts] for calls in judges])
         return cls(
-            places,
+            keys,
             count,
             groups,
             np.einsum("usgm,vsgm->uvgs", scores, scores, optimize=True),
@@ -201,20 +288,10 @@ def _correlations(product: Array, variance: Array, freedom: Array) -> Array:
     return np.where(tied, 0.0, product / size)
 
 
-def calls_on_frame(series: Series, frame: Frame) -> Array:
-    """Return a judge's calls (groups of the frame, calls, members), NaN where there is no score."""
-    calls = np.full((len(frame.groups), *series.calls.shape[1:]), np.nan)
-    calls[list(series.rows)] = series.calls
-    return calls
-
-
 def window_mean(calls: Array, start: int, count: int) -> Array:
     """Return mean scores of ``count`` successive calls, cyclically within each group's own calls."""
     depth = np.maximum((~np.isnan(calls)).any(axis=2).sum(axis=1), 1)
-    places = (start + np.arange(count)[None, :]) % depth[:, None]
-    used = np.arange(count)[None, :] < depth[:, None]
-    picked = np.take_along_axis(calls, places[:, :, None], axis=1)
-    return mean_of_known(np.where(used[:, :, None], picked, np.nan), axis=1)
+    return mean_of_known(window(calls, depth, start, count), axis=1)
 
 
 def standard_scores(scores: Array) -> Array:

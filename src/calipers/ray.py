@@ -11,19 +11,20 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from calipers._version import __version__
 from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
 from calipers.inputs import as_group
 from calipers.inputs.records import row_as_object
-from calipers.judging.judge import Judge
 from calipers.judging.remote import Batch, Note, Outcome, SharedJudge, judge_of_batch
 from calipers.ledger import group_digest
 from calipers.protocols.question import Parse
 from calipers.types import GroupResult, JudgeRequest, TrajectoryGroup
 from calipers.types.encoding import without_lone_surrogates
+
+__all__ = ["score_dataset"]
 
 _log = logging.getLogger(__name__)
 
@@ -34,25 +35,12 @@ _ENDED: Final = (
 )
 
 
-class Scoring(Protocol):
-    """What scores groups: a Judge, or a Hybrid of rules and a judge."""
-
-    def score_groups(
-        self, groups: Iterable[object], *, concurrency: int | None = None, ordered: bool = False
-    ) -> AsyncIterator[GroupResult]: ...
-
-
-Wrap: TypeAlias = Callable[[Judge], Scoring]
-"""Makes of a batch's judge what scores its groups."""
-
-
 def score_dataset(
     ds: Any,
     *,
     judge: Any,
     workers: int | None = None,
     batch_size: int = 32,
-    wrap: Wrap | None = None,
     **options: Any,
 ) -> Any:
     """Return a Ray Dataset with the result of each group of ``ds``, in its order; judging starts when it is consumed.
@@ -62,8 +50,7 @@ def score_dataset(
     a result file), and, if the row could not be read, only ``error``. ``judge`` and ``options`` are those of
     ``calipers.Judge``: one process on this machine asks the judge, keeps its limits and its budget for all workers, and
     records in ``ledger``. ``workers`` processes, by default one for each CPU of the cluster but one, read, render and
-    score ``batch_size`` groups at a time each. Ray starts a lost worker again. ``wrap`` makes of a batch's Judge what
-    scores its groups, such as a ``Hybrid``.
+    score ``batch_size`` groups at a time each. Ray starts a lost worker again.
 
     Raises ConfigError, before any token is spent, if Ray is missing or the judge cannot be asked. If the ledger cannot
     be written, or the process that asks has ended, consuming the result raises an exception of Ray that says so.
@@ -82,7 +69,7 @@ def score_dataset(
         _log.warning("%s", warning)
     results = ds.map_batches(
         Worker,
-        fn_constructor_args=[actor, __version__, options.get("parse"), wrap],
+        fn_constructor_args=[actor, __version__, options.get("parse")],
         batch_size=batch_size,
         batch_format="pyarrow",
         concurrency=workers or max(1, int(ray.cluster_resources().get("CPU", 1)) - 1),
@@ -144,13 +131,13 @@ class JudgeActor:
 class Worker:
     """Judges batches of groups, given as Arrow tables; it is the ``Owner`` for the judge of each batch."""
 
-    def __init__(self, actor: Any, version: str, parse: Parse | None, wrap: Wrap | None) -> None:
+    def __init__(self, actor: Any, version: str, parse: Parse | None) -> None:
         if version != __version__:
             raise ConfigError(
                 f"a machine of the Ray cluster has calipers {__version__}, the caller has {version}: install one "
                 "version on all of them"
             )
-        self._actor, self._parse, self._wrap = actor, parse, wrap
+        self._actor, self._parse = actor, parse
         self._ray = import_ray()
 
     def __call__(self, rows: Any) -> Any:
@@ -181,8 +168,7 @@ class Worker:
         digests = [group_digest(group) for group in groups]
         batch = await self._of_actor(self._actor.begin.remote(digests))
         judge = judge_of_batch(self, batch, parse=self._parse)
-        scoring: Scoring = judge if self._wrap is None else self._wrap(judge)
-        return [one async for one in scoring.score_groups(groups, concurrency=len(groups), ordered=True)]
+        return [one async for one in judge.score_groups(groups, concurrency=len(groups), ordered=True)]
 
     async def _of_actor(self, reference: Any) -> Any:
         """Return what the actor returned. Raises LedgerError if it has ended: no group can be judged then."""
@@ -211,13 +197,7 @@ def _table(results: Sequence[GroupResult | str]) -> Any:
         "group_id": pa.array([one and without_lone_surrogates(one.group_id) for one in scored], pa.string()),
         "status": pa.array([one and one.status for one in scored], pa.string()),
         "rewards": pa.array(rewards, pa.list_(pa.float64())),
-        "result": pa.array([one and _line(one) for one in scored], pa.string()),
+        "result": pa.array([one and json.dumps(one.to_dict()) for one in scored], pa.string()),
         "error": pa.array(errors, pa.string()),
     }
     return pa.table(columns)
-
-
-def _line(result: GroupResult) -> str:
-    """Return a result as a line of a result file. Half a surrogate pair can only be written as an escape."""
-    text = json.dumps(result.to_dict(), ensure_ascii=False)
-    return text if without_lone_surrogates(text) == text else json.dumps(result.to_dict())
