@@ -31,7 +31,7 @@ from calipers import Judge, run
 from calipers.scenarios import Scenario
 from calipers.scenarios.files import validation_path, write_split
 from calipers.trainers.verl.agent_loop import require_groups, settings_in_config
-from calipers.trainers.verl.settings import make_judge
+from calipers.trainers.verl.judging import make_judge
 
 GROUP, PROMPTS, STEPS = 8, 4, 50
 

@@ -10,7 +10,8 @@ from typing import Any
 from calipers.interfaces import FullBackend
 from calipers.types import Completion, JudgeRequest
 
-_ASKED = re.compile(r'Write \d+ inputs \((.*?)\) about the sub-topic "(.*?)"\.')
+_ASKED = re.compile(r'Write (\d+) inputs about the sub-topic "(.*?)",')
+_LEVELS = ("easy", "medium", "hard")
 _SYLLABLES = ("ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "su")
 
 
@@ -42,9 +43,8 @@ class WritingModel(FullBackend):
         if asked is None:
             return json.dumps({"topics": list(self.topics)})
         inputs: list[dict[str, Any]] = []
-        for part in asked[1].split(", "):
-            count, level = part.split()
-            for _ in range(int(count)):
-                self.written += 1
-                inputs.append({"difficulty": level, "text": f"{words(self.written)}?", "tools": ["refund", "no_such"]})
+        for place in range(int(asked[1])):
+            self.written += 1
+            text, level = f"{words(self.written)}?", _LEVELS[place % 3]
+            inputs.append({"difficulty": level, "text": text, "tools": ["refund", "no_such"]})
         return json.dumps({"inputs": inputs})

@@ -101,9 +101,11 @@ def adapter_cpu(groups: int) -> float:
     started = time.process_time()
     for _ in range(20):
         rows = trl_rows.completion_rows(given["prompts"], given["completions"], {})
-        trl_rows.groups_of_rows(rows, SIZE, default_rubric="")
+        trl_rows.grouped_rows(rows, SIZE)
         rewards = [reward for result in results for reward in rewards_or_none(result)]
-        trl_reward.judge_metrics(results, rewards, alone=True)
+        judged = [(row, result) for result in results for row in result.trajectories]
+        entries = [(reward, row, result) for reward, (row, result) in zip(rewards, judged, strict=True)]
+        trl_reward.judge_metrics(entries, alone=True)
     return (time.process_time() - started) / 20 / groups
 
 

@@ -2,7 +2,7 @@
 
     python prepare.py FILE [HELD_OUT]
 
-A row's criteria are in reward_model.rubrics, where calipers' recipe rubric_batch reads them. HELD_OUT prompts (500) go
+A row's criteria are in reward_model.rubrics, where calipers reads them. HELD_OUT prompts (500) go
 to validation: those with the lowest hashes, so the same ones on every machine. The authors ask that examples are not
 published in plain text: keep the prepared files private.
 """

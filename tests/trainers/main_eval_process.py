@@ -15,15 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dataset_rows import ANSWERS, ROWS, RULES, SCORES
+from dataset_rows import ANSWERS, ROWS
 from servers.checker import checker
 from servers.faulty_server import FaultyServer
 
-RECIPES = {
-    "compute_score": tuple(ROWS),
-    "rubric_batch": tuple(name for name in SCORES if name not in RULES),
-    "verif": RULES,
-}
 _FLAGS = ("hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=disabled")
 
 
@@ -41,7 +36,7 @@ def responses(folder: Path, name: str) -> Path:
 
 
 def main(out: Path) -> None:
-    """All functions over all rows they are for, in one Ray."""
+    """Score the responses of all rows."""
     folder = Path(tempfile.mkdtemp(prefix="cm", dir="/tmp"))
     os.environ["HOME"] = str(folder)
     import pandas as pd  # noqa: PLC0415 - beside verl
@@ -52,30 +47,26 @@ def main(out: Path) -> None:
         num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", _temp_dir=str(folder / "ray"),
         object_store_memory=100_000_000, configure_logging=False,
     )  # fmt: skip
-    found = {}
     try:
         with FaultyServer() as server:
             server.script(checker)
-            for recipe, names in RECIPES.items():
-                columns = ["data_source", "responses", "reward_model"]
-                frames = [pd.read_parquet(responses(folder, name))[columns] for name in names]
-                for frame in frames:  # of all structs, main_eval looks at this key alone
-                    frame["reward_model"] = [{"ground_truth": one["ground_truth"]} for one in frame["reward_model"]]
-                pd.concat(frames, ignore_index=True).to_parquet(folder / "all.parquet")
-                flag = "+reward.custom_reward_function"
-                sys.argv = [
-                    "main_eval", f"data.path={folder / 'all.parquet'}", f"{flag}.path=pkg://calipers.trainers.verl",
-                    f"{flag}.name=compute_score",
-                    *([f"{flag}.reward_kwargs.recipe={recipe}"] if recipe != "compute_score" else []),
-                    f"{flag}.reward_kwargs.judge=vllm/judge", f"{flag}.reward_kwargs.base_url={server.url}", *_FLAGS,
-                ]  # fmt: skip
-                printed = io.StringIO()
-                with contextlib.redirect_stdout(printed), contextlib.chdir(folder):
-                    theirs.main()
-                last = re.sub(r"np\.float64\(([^)]*)\)", r"\1", printed.getvalue().strip().splitlines()[-1])
-                found[recipe] = {
-                    key.removeprefix("test_score/"): score for key, score in ast.literal_eval(last).items()
-                }
+            frames = [
+                pd.read_parquet(responses(folder, name))[["data_source", "responses", "reward_model"]] for name in ROWS
+            ]
+            for frame in frames:  # of all structs, main_eval looks at this key alone
+                frame["reward_model"] = [{"ground_truth": one["ground_truth"]} for one in frame["reward_model"]]
+            pd.concat(frames, ignore_index=True).to_parquet(folder / "all.parquet")
+            flag = "+reward.custom_reward_function"
+            sys.argv = [
+                "main_eval", f"data.path={folder / 'all.parquet'}", f"{flag}.path=pkg://calipers.trainers.verl",
+                f"{flag}.name=compute_score", f"{flag}.reward_kwargs.judge=vllm/judge",
+                f"{flag}.reward_kwargs.base_url={server.url}", *_FLAGS,
+            ]  # fmt: skip
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed), contextlib.chdir(folder):
+                theirs.main()
+            last = re.sub(r"np\.float64\(([^)]*)\)", r"\1", printed.getvalue().strip().splitlines()[-1])
+            found = {key.removeprefix("test_score/"): score for key, score in ast.literal_eval(last).items()}
     finally:
         ray.shutdown()
         shutil.rmtree(folder, ignore_errors=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +16,11 @@ from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_gym, nemo_rl, openrlhf, skyrl, tinker, verifiers
-from calipers.trainers.process import warn_untested
 from calipers.trainers.slime import group_rm
 from http_judge import judge_at, worth
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 from trainer_adapters import ADAPTERS, Play
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*was tested with")
 adapters = pytest.mark.parametrize("adapter", ADAPTERS)
 
 GONE = error(404, "The model `judge` does not exist")
@@ -45,9 +42,10 @@ async def test_a_failed_judgment_is_what_the_engine_leaves_out_and_touches_no_ot
     faulty: FaultyServer, adapter: str
 ) -> None:
     one = ADAPTERS[adapter]
-    faulty.script(worth(never=[50]))
-    groups = [("Tell a joke.", ["worth 20", "worth 50", "worth 90"])]
-    assert await one.make(judge_at(faulty))(groups) == [pytest.approx(one.partly)]
+    if one.partly:
+        faulty.script(worth(never=[50]))
+        groups = [("Tell a joke.", ["worth 20", "worth 50", "worth 90"])]
+        assert await one.make(judge_at(faulty))(groups) == [pytest.approx(one.partly)]
     faulty.script(worth(down="worth 20"))
     play = one.make(judge_at(faulty))
     if one.down is None:
@@ -191,17 +189,6 @@ async def _raised(play: Play) -> str | None:
     except CalipersError as raised:
         return str(raised)
     return None
-
-
-def test_a_version_of_an_engine_that_nobody_tried_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = tmp_path / "openpipe_art-99.0.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: openpipe-art\nVersion: 99.0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    warn_untested.cache_clear()
-    with pytest.warns(UserWarning, match=r"tested with openpipe-art .*99\.0 is installed"):
-        warn_untested("openpipe-art")
-    warn_untested.cache_clear()
 
 
 NEEDED: dict[str, Callable[[], object]] = {

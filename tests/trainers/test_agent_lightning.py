@@ -242,7 +242,8 @@ def test_a_reported_reward_is_added_and_hooks_that_start_twice_judge_once(agents
     faulty.script(worth())
     task = {"says": ["worth 20", "worth 90"], "reports": [1.0, 0.5]}
     judged_hooks("embedded")().on_startup()
-    assert final(step_of(agents, judge_at(faulty), task)) == [1.2, 1.4]
+    rewards = [one.final_reward for one in step_of(agents, judge_at(faulty), task)]
+    assert sorted(rewards) == [1.2, 1.4]  # in whatever order they were taken up
     assert len(faulty.posts) == 1
 
 

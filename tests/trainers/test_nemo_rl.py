@@ -107,8 +107,12 @@ async def test_nemo_rl_trains_on_comparisons_and_never_on_a_failed_one(
 async def test_the_environment_goes_to_its_actor_as_ray_sends_it(engine: Any, faulty: FaultyServer) -> None:
     cloudpickle = pytest.importorskip("ray.cloudpickle", reason="ray is not here")
     faulty.script(worth())
-    for judge in ("embedded", judge_at(faulty)):
+    cases = (
+        ("embedded", ("Why did the lamp cross the road? To lighten up.", "")),
+        (judge_at(faulty), ("worth 90", "worth 20")),
+    )
+    for judge, texts in cases:
         made = cloudpickle.loads(cloudpickle.dumps(nemo_rl.judge_environment(judge, group_size=2)))
         assert issubclass(made, engine.interfaces.EnvironmentInterface)
-        done = await made({}).step([log("Why did the lamp cross the road? worth 90"), log("worth 1")], [None, None])
+        done = await made({}).step([log(text) for text in texts], [None, None])
         assert len({float(reward) for reward in done.rewards}) == 2

@@ -6,7 +6,6 @@ import json
 import warnings
 from base64 import b64decode
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,15 +24,12 @@ from calipers.trainers.rows import (
     read_label_of_row,
     rubric_of_row,
     rubric_with_reference,
-    split_reasoning,
-    standards_of_row,
     step_fields,
     warn_unused_columns,
 )
 from calipers.trainers.run import Row, group_of_rows
 from calipers.trainers.trl import rows as trl_rows
-from calipers.trainers.verl.rows import common_group_fields, member_of_outputs, step_of_row
-from calipers.trainers.verl.settings import VerlSettings
+from calipers.trainers.verl.judging import VerlSettings, common_group_fields, member_of_outputs, step_of_row
 from calipers.types import Rubric, TrajectoryGroup
 from dataset_rows import ASKED, ROWS, RULES, SCORES, VERIF
 
@@ -61,21 +57,23 @@ def test_prompts_are_texts_or_messages() -> None:
             prompt_messages(wrong)
 
 
-def test_what_was_thought_is_reasoning_and_not_the_answer() -> None:
-    cases: list[tuple[str, str, str | None]] = [
-        ("Hello.", "Hello.", None),
-        ("<think>Greet.</think>\n\nHello.", "Hello.", "Greet."),
-        ("Greet.</think>Hello.", "Hello.", "Greet."),  # the template opened it in the prompt
-        ("<think>cut off in the midd", "", "cut off in the midd"),
-        ("Write <think>x</think> in it.", "Write <think>x</think> in it.", None),
-        ("<think></think>Hello.", "Hello.", None),
+async def test_reasoning_is_hidden_from_the_judge_unless_it_is_asked_for() -> None:
+    texts = [
+        "<think>worth 99</think>worth 20",
+        "worth 99</think>worth 90",
+        "<think>worth 99",
+        "<think>worth 99</think>",
     ]
-    read = [split_reasoning({"role": "assistant", "content": text}) for text, _, _ in cases]
-    assert [(one["content"], one.get("reasoning")) for one in read] == [(said, why) for _, said, why in cases]
-    user = {"role": "user", "content": "<think>x</think>"}
-    assert split_reasoning(user) is user
-    apart = {"role": "assistant", "content": "<think>b</think>c", "reasoning": "a"}
-    assert split_reasoning(apart) == {"role": "assistant", "content": "c", "reasoning": "a\n\nb"}
+    rows = [Row("g", text, "What is it worth?") for text in texts]
+    shown = {}
+    for setting in ("hidden", "shown"):
+        backend = ContentJudge()
+        judge = Judge(backend, question={"reasoning": setting})
+        result = await judge.score_group(group_of_rows(judge, rows))
+        shown[setting] = "worth 99" in backend.questions[0]
+        if setting == "hidden":
+            assert [row.score for row in result.trajectories] == [0.2, 0.9, 0.5, 0.5]
+    assert shown == {"hidden": False, "shown": True}
 
 
 # --- images ---------------------------------------------------------------------------------------------------------
@@ -138,35 +136,26 @@ def test_every_form_of_row_is_read_as_verl_hands_it_over() -> None:
             assert rubric.criteria[0].text == "names Mars", name
 
 
-def test_a_reference_is_no_reference_where_it_holds_rules() -> None:
-    assert standards_of_row(ROWS["verif"]).reference is None
-    reference = standards_of_row(ROWS["a plain answer"]).reference
-    assert reference is not None
-    assert (reference.place, reference.value) == ("reward_model.ground_truth", "Mars")
-
-
-def test_a_rubric_of_the_row_goes_before_the_adapters_and_rules_are_warned_of() -> None:
+def test_a_rubric_of_the_row_goes_is_read_and_rules_are_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         empty: list[Any] = [None, "text", 5, [], {}, {"rubric": None}, {"difficulty": "hard"}]
         for nothing in empty:
-            assert rubric_of_row(nothing, "default") == "default"
-    assert rubric_of_row({"rubric": "Be kind."}, "default") == "Be kind."
+            assert rubric_of_row(nothing) is None
+    assert rubric_of_row({"rubric": "Be kind."}) == "Be kind."
     with pytest.warns(UserWarning, match="the rules in checkers of the data set's rows: not used"):
-        assert rubric_of_row({"rubric": "Be kind.", **VERIF}, "default") == "Be kind."
+        assert rubric_of_row({"rubric": "Be kind.", **VERIF}) == "Be kind."
     with pytest.raises(InputError, match="differ"):
-        rubric_of_row({"rubric": "Be kind.", "reward_model": {"rubrics": CRITERIA}}, None)
+        rubric_of_row({"rubric": "Be kind.", "reward_model": {"rubrics": CRITERIA}})
 
 
 def test_columns_that_nothing_looks_at_are_warned_of() -> None:
     cases: list[tuple[dict[str, list[Any]], str | None]] = [
         ({"rubrics": [CRITERIA]}, "rubrics"),
-        ({"reward_model": [{"rubrics": CRITERIA}]}, "reward_model"),
         ({"checkers": [VERIF["checkers"]]}, "checkers"),
         ({"constraints": [{"soft": ["a"]}]}, "constraints"),
         ({"rubric": ["Be kind."]}, None),
         ({"reward_model": [{"ground_truth": "42"}]}, None),
-        ({"rubrics": [None]}, None),
         ({"extra_info": [{"index": 3}], "answer": ["42"]}, None),
     ]
     for columns, unused in cases:
@@ -178,8 +167,8 @@ def test_columns_that_nothing_looks_at_are_warned_of() -> None:
 
 def test_a_label_is_an_answer_or_criteria() -> None:
     for label, reference in (("42", "42"), (None, None), ("", None), ("{not json", "{not json"), (0, 0)):
-        assert read_label_of_row(label, "default") == ("default", reference)
-    rubric, reference = read_label_of_row(json.dumps({"rubrics": CRITERIA}), "default")
+        assert read_label_of_row(label) == (None, reference)
+    rubric, reference = read_label_of_row(json.dumps({"rubrics": CRITERIA}))
     assert isinstance(rubric, Rubric)
     assert reference is None
 
@@ -237,25 +226,17 @@ def verl_row(**more: Any) -> dict[str, Any]:
 
 
 def test_tools_and_policy_take_turns_as_verls_mask_says_and_outputs_follow_one_another() -> None:
-    said = member_of_outputs([wrote("askANSok", "11100011"), wrote("<think>x</think>y")], 3, decode, limit=17)
+    said = member_of_outputs([wrote("askANSok", "11100011"), wrote("y")], 3, decode, limit=1)
     assert said["id"] == "3"
     assert said["messages"] == [
         {"role": "assistant", "content": "ask"},
         {"role": "tool", "content": "ANS"},
         {"role": "assistant", "content": "ok"},
-        {"role": "assistant", "content": "y", "reasoning": "x", "finish_reason": "length"},
+        {"role": "assistant", "content": "y", "finish_reason": "length"},
     ]
-    kept = Output([1], [1], {"messages": [{"role": "assistant", "content": "<think>hm</think>ha"}]})
-    assert member_of_outputs([kept], 0, decode)["messages"][0]["reasoning"] == "hm"
+    stored = [{"role": "assistant", "content": "ha"}]
+    assert member_of_outputs([Output([1], [1], {"messages": stored})], 0, decode)["messages"] == stored
     assert member_of_outputs([wrote("")], 0, decode, limit=8)["messages"] == []
-
-
-@given(st.lists(st.tuples(st.integers(97, 122), st.integers(0, 1)), max_size=30))
-def test_nothing_is_lost_between_the_turns(pairs: list[tuple[int, int]]) -> None:
-    output = Output([token for token, _ in pairs], [mask for _, mask in pairs])
-    said = member_of_outputs([output], 0, decode)["messages"]
-    assert "".join(one["content"] for one in said) == decode([token for token, _ in pairs])
-    assert all(before["role"] != after["role"] for before, after in pairwise(said))
 
 
 def test_verls_group_is_the_rows_prompt_under_its_uid_with_its_rubric_and_a_reference_where_that_is_asked_for() -> None:
@@ -274,9 +255,8 @@ def test_verls_group_is_the_rows_prompt_under_its_uid_with_its_rubric_and_a_refe
     wrong = verl_row(reward_model={"rubrics": [{"criterion": "x", "points": "3"}]})
     with pytest.raises(InputError, match="criterion 1: points must be a finite number"):
         common_group_fields(wrong, plain, rubric="default")
-    for value, text in ((408, "408"), (np.array(["a", "b"], dtype=object), '["a", "b"]')):
-        row = verl_row(reward_model={"ground_truth": value})
-        assert common_group_fields(row, with_reference, rubric="default")["rubric"].endswith(f"\n{text}")
+    row = verl_row(reward_model={"ground_truth": np.array(["a", "b"], dtype=object)})
+    assert common_group_fields(row, with_reference, rubric="default")["rubric"].endswith('\n["a", "b"]')
 
 
 def test_the_steps_that_verls_server_notes_with_answers_are_the_rollouts_versions() -> None:
@@ -297,7 +277,7 @@ def groups_of(asked: list[Any], completions: list[Any], size: int = 2, **options
     columns = {"rubrics": options.pop("rubrics", None), "references": options.pop("references", None)}
     rows = trl_rows.grouped_rows(trl_rows.completion_rows(asked, completions, {}, **columns), size, **options)
     parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-    assert [row.key for row in rows] == [number for number, part in enumerate(parts) for _ in part]
+    assert [row.key for row in rows] == [start for start in range(0, len(rows), size) for _ in range(size)]
     return [as_group(group_of_rows(JUDGE, part)) for part in parts]
 
 
@@ -327,7 +307,7 @@ def test_conversations_with_tool_calls_are_read_as_trl_builds_them() -> None:
 
 def test_an_environment_may_have_changed_each_prompt_and_then_each_goes_with_its_own() -> None:
     prompts = [[{"role": "user", "content": f"Board {board}"}] for board in "AB"]
-    [group] = groups_of(prompts, [[{"role": "assistant", "content": move}] for move in "xy"], prompts="extended")
+    [group] = groups_of(prompts, [[{"role": "assistant", "content": move}] for move in "xy"], extended=True)
     assert group.context == ()
     assert [one.messages[0]["content"] for one in group.trajectories] == ["Board A", "Board B"]
 
@@ -368,6 +348,7 @@ def test_what_the_data_set_cannot_mean_is_refused_with_the_rows() -> None:
         ),
         (lambda: groups_of(["q"] * 2, ["a"]), InputError, "2 prompts but 1 completions"),
         (lambda: groups_of(["q"] * 3, ["a", "b", "c"]), ConfigError, "not whole groups of num_generations=2"),
+        (lambda: groups_of(["q", "r"], ["a", "b"]), ConfigError, "rows 1-2 of the batch have different prompts"),
         (lambda: groups_of([[{"role": "user"}]] * 2, ["a", "b"]), InputError, "message 1"),
         (lambda: groups_of([None] * 2, ["a", "b"]), InputError, "a prompt is a NoneType"),
         (lambda: trl_rows.dataset_column(columns, "gold", required=True), ConfigError, "no column 'gold'.*prompt, rub"),

@@ -37,8 +37,6 @@ from groups import FOUR, group_of
 from http_judge import judge_at
 from servers.faulty_server import FaultyServer, error, said
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*was tested with")
-
 GONE = error(404, "The model `judge` does not exist")
 DOWN = error(400, "this question cannot be answered")
 SMALL = "Is water wet?"

@@ -26,7 +26,7 @@ from calipers.scenarios.files import (
     validation_path,
     write_split,
 )
-from calipers.scenarios.making import DIFFICULTIES, Cell, Made, connected_writer, tool_names, write_scenarios
+from calipers.scenarios.making import DIFFICULTIES, Made, connected_writer, tool_names, write_scenarios
 from calipers.types import Tool
 from calipers.types.encoding import counted, printable
 
@@ -67,14 +67,12 @@ def _by_reason(made: Made) -> str:
 
 
 def _print_coverage(made: Made, tools: tuple[Tool, ...]) -> None:
-    have = Counter(one.cell for one in made.scenarios)
-    topics = dict.fromkeys(cell.topic for cell in made.quotas)
-    width = max(len(printable(topic)) for topic in topics)
+    have = Counter((one.topic, one.difficulty) for one in made.scenarios)
+    width = max(len(printable(topic)) for topic in made.topics)
     click.echo("  ".join([" " * width, *(f"{name:>8}" for name in DIFFICULTIES)]))
-    for topic in topics:
-        cells = [Cell(topic, name) for name in DIFFICULTIES]
-        figures = [f"{have[cell]}/{made.quotas[cell]}" for cell in cells]
-        click.echo("  ".join([f"{printable(topic):{width}}", *(f"{figure:>8}" for figure in figures)]))
+    for topic in made.topics:
+        figures = [f"{have[topic, name]:8}" for name in DIFFICULTIES]
+        click.echo("  ".join([f"{printable(topic):{width}}", *figures]))
     if made.refused:
         click.echo(f"{made.refused.total()} were refused: {_by_reason(made)}")
     used = {name for one in made.scenarios for name in one.tools}

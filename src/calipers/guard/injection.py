@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.guard.plain import PlainText, has_letters_beyond_ascii, hidden_texts, plain_text, split_name
+from calipers.guard.plain import PlainText, hidden_texts, plain_text, split_name
 from calipers.guard.vocabulary import CERTAINTIES, Hit, word_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
 from calipers.types.encoding import read_packaged_toml
@@ -74,11 +74,13 @@ def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[
     for item, candidate in enumerate(view.candidates):
         texts = _texts_of(candidate.messages, context)
         known.update((yield from _search([text for _, text in texts if text not in known])))
-        counted = _attacks(candidate.messages, texts, known, context)
-        hits = [replace(hit, message=hit.message - context) for hit in counted]
-        if kept := [hit for hit in hits if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]:
-            found[item] = tuple(kept)
-    return found
+        hits = _attacks(candidate.messages, texts, known, context)
+        if hits:  # nearly always there are none
+            own = [replace(hit, message=hit.message - context) for hit in hits]
+            found[item] = tuple(
+                hit for hit in own if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"
+            )
+    return {item: hits for item, hits in found.items() if hits} if found else found
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0) -> tuple[Attack, ...]:
@@ -150,9 +152,9 @@ def _windows(text: PlainText) -> list[tuple[int, int]]:
 
     They are empty for nearly all texts. A text with only a mark of forged layout has an empty window.
     """
-    shown, plain = text
+    shown, plain = text.shown, text.plain
     data = plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
-    stems = [stem for stem in _stems(beyond_ascii=has_letters_beyond_ascii(shown)) if stem in data]
+    stems = [stem for stem in _stems(beyond_ascii=text.beyond_ascii) if stem in data]
     if not stems:
         marked = any(first in shown and any(mark in shown for mark in marks) for first, marks in _marks().items())
         return [(0, 0)] if marked else []

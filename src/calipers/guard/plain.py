@@ -48,10 +48,14 @@ _AT_MOST: Final = 256
 
 
 class PlainText(NamedTuple):
-    """A text in two forms of equal length: ``shown`` is what a reader sees, ``plain`` the same in plain lower case."""
+    """A text in two forms of equal length: ``shown`` is what a reader sees, ``plain`` the same in plain lower case.
+
+    ``beyond_ascii`` is True if it has letters beyond ASCII, and not only punctuation.
+    """
 
     shown: str
     plain: str
+    beyond_ascii: bool = False
 
 
 @lru_cache(2**13)
@@ -73,17 +77,18 @@ def plain_text(text: str) -> PlainText:
     """Return the text without invisible characters, and the same in plain lower case."""
     if text.isascii():
         return PlainText(text, text.lower())
-    if has_letters_beyond_ascii(text):
+    beyond = has_letters_beyond_ascii(text)
+    if beyond:
         whole = normalize("NFKC", text)[: len(text) + 999]  # it may be 18 times longer
         text = _OPTIONAL_MARKS.sub("", _INVISIBLE.sub("", whole))
     forms = {char: _plain_form(char) for char in _beyond_ascii(text)}
     if len(forms) > _FEW:
-        return PlainText(text, text.translate({ord(char): form for char, form in forms.items()} | _LOWER))
+        return PlainText(text, text.translate({ord(char): form for char, form in forms.items()} | _LOWER), beyond)
     plain = text
     for char, form in forms.items():
         plain = plain.replace(char, form)
     lower = plain.lower()
-    return PlainText(text, lower if len(lower) == len(text) else plain)
+    return PlainText(text, lower if len(lower) == len(text) else plain, beyond)
 
 
 def has_letters_beyond_ascii(text: str) -> bool:

@@ -5,7 +5,6 @@ A group whose rollouts all score the same has advantage 0.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import write_rows
 from calipers.inputs.parts import openai_tool_definitions
 from calipers.inputs.records import parquet_rows, read_json_lines
-from calipers.scenarios.making import DIFFICULTIES, Scenario
+from calipers.scenarios.making import Scenario
 from calipers.types import Tool
 from calipers.types.encoding import finite_number
 
@@ -43,23 +42,15 @@ class Split(NamedTuple):
     validation: list[Scenario]
 
 
-def split(scenarios: Sequence[Scenario], share: float, *, seed: int = 0) -> Split:
-    """Return scenarios for training, and about ``share`` of each difficulty for validation.
+def split(scenarios: Sequence[Scenario], share: float) -> Split:
+    """Return scenarios for training, and about ``share`` of them for validation. Something stays in training.
 
-    Which they are follows from ``seed`` and their texts, not from the order of writing. Something stays in training.
+    Which they are follows from their texts, not from the order of writing.
     """
-    held: set[str] = set()
-    for difficulty in DIFFICULTIES:
-        drawn = sorted((_drawn(one.id, seed), one.id) for one in scenarios if one.cell.difficulty == difficulty)
-        held.update(name for _, name in drawn[: round(len(drawn) * share)])
-    if held and len(held) == len(scenarios):
-        held.discard(min(held))
+    drawn = sorted(one.id for one in scenarios)  # an id is a digest
+    held = set(drawn[: min(round(len(drawn) * share), len(drawn) - 1)])
     train = [one for one in scenarios if one.id not in held]
     return Split(train, [one for one in scenarios if one.id in held])
-
-
-def _drawn(name: str, seed: int) -> bytes:
-    return hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest()
 
 
 def write_split(parts: Split, out: str, tools: Sequence[Tool]) -> None:
@@ -77,7 +68,7 @@ def write_split(parts: Split, out: str, tools: Sequence[Tool]) -> None:
 def _row(one: Scenario, tools: Sequence[Tool]) -> dict[str, Any]:
     """Return a scenario as a row of prompts for ``calipers generate``."""
     more = {"tools": list(tools), "needs": list(one.tools)} if tools else {}
-    return {"id": one.id, "prompt": one.text, "topic": one.cell.topic, "difficulty": one.cell.difficulty, **more}
+    return {"id": one.id, "prompt": one.text, "topic": one.topic, "difficulty": one.difficulty, **more}
 
 
 def _verl_row(one: Scenario, index: int, name: str, tools: Sequence[Tool]) -> dict[str, Any]:
@@ -87,9 +78,9 @@ def _verl_row(one: Scenario, index: int, name: str, tools: Sequence[Tool]) -> di
         "id": one.id,
         "data_source": "calipers/scenarios",
         "prompt": [{"role": "user", "content": one.text}],
-        "ability": one.cell.topic,
+        "ability": one.topic,
         "reward_model": {"style": "rule", "ground_truth": ""},
-        "extra_info": {"split": name, "index": index, "difficulty": one.cell.difficulty, **more},
+        "extra_info": {"split": name, "index": index, "difficulty": one.difficulty, **more},
     }
 
 

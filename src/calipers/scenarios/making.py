@@ -1,4 +1,4 @@
-"""Scenarios written by a model: each round asks for what the grid of sub-topics and difficulties still lacks.
+"""Scenarios written by a model: it names sub-topics, and each round asks for more about every one of them.
 
 The task, the tools and earlier scenarios are material in a fenced record, because tool descriptions come from foreign
 servers. Answers are recorded by the judge's store, so that the same command continues after an interruption.
@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from calipers.backends.connect import connect
 from calipers.backends.limits.limited import Limited
@@ -31,8 +31,7 @@ from calipers.render.escapes import escape
 from calipers.replies.documents import Pairs, nodes_in_reply
 from calipers.types import Ask, JudgeRequest, Tool, TrajectoryGroup
 
-Difficulty: TypeAlias = Literal["easy", "medium", "hard"]
-DIFFICULTIES: Final[tuple[Difficulty, ...]] = ("easy", "medium", "hard")
+DIFFICULTIES: Final = ("easy", "medium", "hard")
 DUPLICATE: Final = 0.6
 """Two scenarios that share at least this part of their words are the same one; the later is dropped."""
 _PER_CALL: Final = 10
@@ -58,7 +57,7 @@ few words.
 
 Answer with one JSON object and nothing else: {{"topics": ["...", ...]}}"""
 _WRITE: Final = """\
-Write {wanted} about the sub-topic "{topic}".
+Write {count} inputs about the sub-topic "{topic}", about as many easy as medium and hard ones.
 - Each is what a user would send: complete in itself, with the names, numbers and texts it speaks of.
 - "easy" takes one step; "medium" several steps or a condition that is easily missed; "hard" conditions that conflict, \
 missing information, or a trap that a careless answer falls into.
@@ -72,19 +71,12 @@ needed about equally often."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of the grid of scenarios: a sub-topic at one difficulty."""
-
-    topic: str
-    difficulty: Difficulty
-
-
-@dataclass(frozen=True, slots=True)
 class Scenario:
-    """A training input: its text, the cell it was written for, and the names of the tools it is said to need."""
+    """A training input: its text, the sub-topic it was written for, and the names of the tools it is said to need."""
 
     text: str
-    cell: Cell
+    topic: str
+    difficulty: str
     tools: tuple[str, ...] = ()
 
     @property
@@ -93,31 +85,19 @@ class Scenario:
         return "s" + hashlib.blake2b(self.text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
-def quotas(topics: Sequence[str], wanted: int) -> dict[Cell, int]:
-    """Return how many of the ``wanted`` scenarios each cell should have; the rest goes round the topics in turn."""
-    cells = [Cell(topic, difficulty) for difficulty in DIFFICULTIES for topic in topics]
-    each, rest = divmod(wanted, len(cells))
-    return {cell: each + (place < rest) for place, cell in enumerate(cells)}
-
-
 @dataclass(slots=True)
 class Made:
-    """Written scenarios, and how many each cell of the grid should have (``quotas``).
+    """Written scenarios about ``topics``.
 
     ``refused`` counts those that may not be used, by reason in fixed words. ``calls`` counts questions, answered from
     the ledger or not; ``problems`` are sentences about failed ones.
     """
 
-    quotas: Mapping[Cell, int]
+    topics: tuple[str, ...] = ()
     scenarios: list[Scenario] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     calls: int = 0
-
-    def missing(self) -> dict[Cell, int]:
-        """Return how many scenarios each cell lacks; cells that lack none are left out."""
-        have = Counter(one.cell for one in self.scenarios)
-        return {cell: quota - have[cell] for cell, quota in self.quotas.items() if quota > have[cell]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,51 +128,31 @@ def problem_of(text: str, known: Iterable[frozenset[str]]) -> str | None:
 async def write_scenarios(task: str, count: int, writer: Writer, *, tools: Sequence[Tool] = ()) -> Made:
     """Have ``writer`` write ``count`` scenarios for a task described in a sentence.
 
-    The writer names sub-topics first. Every round asks for the cells of the grid that lack scenarios, each topic in a
-    question of its own; near-duplicates and texts that address a judge are refused. It ends when the grid is full,
-    after three calls for every ten scenarios and three more, or when two rounds in a row brought nothing. Raises
-    ConfigError without a task, and InputError if no sub-topics can be read.
+    The writer names sub-topics first. Then each round asks for what is missing, divided among the sub-topics;
+    near-duplicates and texts that address a judge are refused. It ends after three calls for every ten scenarios and
+    three more for each sub-topic, or when two rounds in a row brought nothing. Raises ConfigError without a task, and
+    InputError if no sub-topics can be read.
     """
     if not task.strip() or count < 1:
         raise ConfigError("describe the task in a sentence, and ask for at least 1 scenario")
-    asking = _Asking(task, writer, tuple(tools))
-    topics = await asking.topics()
-    made = Made(quotas(topics[:count], count), problems=asking.problems)
+    made = Made()
+    asking = _Asking(task, writer, tuple(tools), made)
+    made.topics = (await asking.topics())[:count]
     known: list[frozenset[str]] = []
-    fruitless, most = 0, 3 * -(-count // _PER_CALL) + 3
-    while (missing := made.missing()) and fruitless < _FRUITLESS:
-        wanted = _questions(missing)[: most - asking.calls]
-        if not wanted:
-            break
+    fruitless, most = 0, 3 * -(-count // _PER_CALL) + 3 * len(made.topics)
+    while (missing := count - len(made.scenarios)) and fruitless < _FRUITLESS and made.calls < most:
         before = len(made.scenarios)
-        for entry in await asking.inputs(wanted, tuple(made.scenarios)):
-            _take(made, entry, known)
+        each = min(_PER_CALL, -(-missing // len(made.topics)))
+        wanted = made.topics[: -(-missing // each)][: most - made.calls]
+        for entry in await asking.inputs(wanted, each):
+            problem = entry if isinstance(entry, str) else problem_of(entry.text, known)
+            if isinstance(entry, str) or problem is not None:
+                made.refused[str(problem)] += 1
+            elif len(made.scenarios) < count:
+                known.append(words_of(entry.text))
+                made.scenarios.append(entry)
         fruitless = fruitless + 1 if len(made.scenarios) == before else 0
-    made.calls = asking.calls
     return made
-
-
-def _take(made: Made, entry: Scenario | str, known: list[frozenset[str]]) -> None:
-    """Add a scenario of a reply if it may be used and is still missing; else count the reason."""
-    if isinstance(entry, str):
-        made.refused[entry] += 1
-    elif entry.cell not in made.missing():
-        made.refused["its cell has enough"] += 1
-    elif (problem := problem_of(entry.text, known)) is not None:
-        made.refused[problem] += 1
-    else:
-        known.append(words_of(entry.text))
-        made.scenarios.append(entry)
-
-
-def _questions(missing: Mapping[Cell, int]) -> list[dict[Cell, int]]:
-    """Return what each question asks for: cells of one topic, at most ten scenarios together."""
-    by_topic: dict[str, dict[Cell, int]] = {}
-    for cell, count in missing.items():
-        asked = by_topic.setdefault(cell.topic, {})
-        if room := _PER_CALL - sum(asked.values()):
-            asked[cell] = min(count, room)
-    return list(by_topic.values())
 
 
 @dataclass(slots=True)
@@ -202,8 +162,7 @@ class _Asking:
     task: str
     writer: Writer
     tools: tuple[Tool, ...]
-    calls: int = 0
-    problems: list[str] = field(default_factory=list)
+    made: Made
     asked: Counter[str] = field(default_factory=Counter)
 
     async def topics(self) -> tuple[str, ...]:
@@ -213,42 +172,36 @@ class _Asking:
         listed = next(iter(_lists(reply or "", "topics")), [])[:_WIDEST]
         named = [" ".join(one.split())[:120] for one in listed if isinstance(one, str)]
         if not any(named):
-            why = self.problems[-1] if reply is None else "its reply names none"
+            why = self.made.problems[-1] if reply is None else "its reply names none"
             raise InputError(f"the writer named no sub-topics ({why})")
         return tuple(dict.fromkeys(filter(None, named)))[:_TOPICS]
 
-    async def inputs(self, wanted: Sequence[dict[Cell, int]], earlier: Sequence[Scenario]) -> list[Scenario | str]:
+    async def inputs(self, topics: Sequence[str], count: int) -> list[Scenario | str]:
         """Return the entries of the replies to a round's questions; text says why an entry cannot be used."""
-        first = self.calls
-        questions = [self._inputs_question(cells, earlier, first + place) for place, cells in enumerate(wanted)]
-        async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(self._answer(question)) for question in questions]
-        names = tool_names(self.tools)
+        questions = [self._inputs_question(topic, count, self.made.calls + n) for n, topic in enumerate(topics)]
+        replies = await asyncio.gather(*map(self._answer, questions))
         found: list[Scenario | str] = []
-        for reply, cells in zip((task.result() for task in running), wanted, strict=True):
+        for reply, topic in zip(replies, topics, strict=True):
             listed = _lists(reply or "", "inputs")
             if reply is not None and not listed:
-                self.problems.append("a reply of the writer holds no list of inputs that can be read")
-            entries = [entry for entries in listed for entry in entries]
-            found += [_scenario(entry, next(iter(cells)).topic, names) for entry in entries[:_WIDEST]]
-            found += [f"a reply holds more than {_WIDEST}"] * (len(entries) - _WIDEST)
+                self.made.problems.append("a reply of the writer holds no list of inputs that can be read")
+            entries = [entry for entries in listed for entry in entries][:_WIDEST]
+            found += [_scenario(entry, topic, tool_names(self.tools)) for entry in entries]
         return found
 
-    def _inputs_question(self, wanted: Mapping[Cell, int], earlier: Sequence[Scenario], number: int) -> JudgeRequest:
+    def _inputs_question(self, topic: str, count: int, number: int) -> JudgeRequest:
         """Return the question for scenarios of one topic, the last of which are shown so that none is repeated."""
-        topic = next(iter(wanted)).topic
-        listed = ", ".join(f"{count} {cell.difficulty}" for cell, count in wanted.items())
         fields: dict[str, Any] = {"difficulty": {"enum": list(DIFFICULTIES)}, "text": {"type": "string"}}
         if self.tools:
             fields["tools"] = {"type": "array", "items": {"type": "string"}}
         text = _WRITE.format(
-            wanted=f"{sum(wanted.values())} inputs ({listed})",
+            count=count,
             topic=escape(" ".join(topic.split())),
             tools=_TOOLS if self.tools else "",
             named=', "tools": ["..."]' if self.tools else "",
         )
         schema = object_schema({"inputs": {"type": "array", "items": object_schema(fields)}})
-        shown = [one.text for one in earlier if one.cell.topic == topic][-_EARLIER:]
+        shown = [one.text for one in self.made.scenarios if one.topic == topic][-_EARLIER:]
         return self._question(text, schema, number, shown)
 
     def _question(self, text: str, schema: Mapping[str, Any], number: int, shown: Sequence[str]) -> JudgeRequest:
@@ -275,14 +228,14 @@ class _Asking:
         return JudgeRequest(messages, (), ask, view, schema, self.writer.params.get("max_tokens"), rest)
 
     async def _answer(self, question: JudgeRequest) -> str | None:
-        self.calls += 1
+        self.made.calls += 1
         try:
             answer = await self.writer.store.answer(await self.writer.store.begin(), question, self.writer.backend)
         except BackendError as error:
-            self.problems.append(f"a question to the writer failed: {error}")
+            self.made.problems.append(f"a question to the writer failed: {error}")
             return None
         if answer.finish_reason == "refused":
-            self.problems.append("the writer refused a question")
+            self.made.problems.append("the writer refused a question")
             return None
         return answer.text
 
@@ -297,11 +250,10 @@ def _scenario(entry: Any, topic: str, tools: Sequence[str]) -> Scenario | str:
     text, named, uses = (_field(entry, key) for key in ("text", "difficulty", "tools"))
     if not isinstance(text, str) or not text.strip():
         return "it has no text"
-    level = next((one for one in DIFFICULTIES if one == named), None)
-    if level is None:
+    if named not in DIFFICULTIES:
         return f"its difficulty is none of {', '.join(DIFFICULTIES)}"
     return Scenario(
-        text.strip(), Cell(topic, level), tuple(name for name in tools if isinstance(uses, list) and name in uses)
+        text.strip(), topic, named, tuple(name for name in tools if isinstance(uses, list) and name in uses)
     )
 
 

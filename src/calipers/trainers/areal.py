@@ -80,7 +80,7 @@ def _row(data: Mapping[str, Any], rollout: Any, number: int, tokenizer: Any) -> 
         key=None,
         member={"messages": _replies(sampled, tokens, tokenizer), **about},
         prompt=data.get("messages"),
-        rubric=rubric_of_row(data, None),
+        rubric=rubric_of_row(data),
         name=next((str(data[key]) for key in ("query_id", "id") if data.get(key) is not None), None),
     )
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final, TypeAlias
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import CalipersError, ConfigError, InputError
@@ -22,10 +22,8 @@ from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryR
 UNNAMED: Final = "?"
 """The id of a member that has no id of its own."""
 
-_GRACE: Final = 600.0
-
-_LATE: Final = "it arrived after its group had been judged without it"
-_TOO_LATE: Final = "it arrived after its group had been given up, because too few members had arrived in time"
+Key: TypeAlias = tuple[Hashable, ...]
+"""The key of an engine's group: a name for people, then what distinguishes the group from others."""
 
 _HEAD: Final = 24
 _TAIL: Final = 45
@@ -46,43 +44,19 @@ class MemberResult:
     group: GroupResult | None = None
     rewarded: int = 0
 
-    def required(self) -> float:
-        """Return the member's reward. Raises CalipersError with the reason if there is none."""
-        if self.reward is None:
-            raise CalipersError(f"no reward: {self.reason}")
-        return self.reward
 
-
-@dataclass(frozen=True, slots=True, repr=False)
-class NamedKey:
-    """The key of a group. Keys with the same ``parts`` are equal; ``name`` is for people."""
-
-    parts: tuple[Hashable, ...]
-    name: str = field(compare=False)
-
-    def __repr__(self) -> str:
-        return repr(self.name)
-
-    def __str__(self) -> str:
-        return self.name
-
-    def within(self, run: str, size: int) -> NamedKey:
-        """Return the key of the group among the trainers' runs of a server, in groups of ``size``."""
-        return NamedKey((run, size, *self.parts), f"{run}: {self.name}" if run else self.name)
-
-
-def key_of_prompt(prompt: str | Sequence[Mapping[str, Any]], *parts: Hashable) -> NamedKey:
-    """Return a key with ``parts`` for a group that shares ``prompt``, a text or messages, as its name."""
+def key_of_prompt(prompt: str | Sequence[Mapping[str, Any]], *parts: Hashable) -> Key:
+    """Return the key of a group that shares ``prompt``, a text or messages: the prompt shortened, then ``parts``."""
     content = prompt if isinstance(prompt, str) else prompt[-1].get("content") if prompt else None
     pieces = (part.get("text") for part in content if isinstance(part, Mapping)) if isinstance(content, list) else ()
     texts = [content] if isinstance(content, str) else [text for text in pieces if isinstance(text, str)]
     text = " ".join(" ".join(texts).split()) or "(no text)"
-    return NamedKey(parts, text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}…{text[-_TAIL:]}")
+    return (text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}…{text[-_TAIL:]}", *parts)
 
 
 def _shown(key: Hashable) -> str:
-    """Return how logs and errors show the key of a group: a tuple by its parts that are not empty."""
-    return ":".join(str(part) for part in key if part) if isinstance(key, tuple) else str(key)
+    """Return how logs and errors show the key of a group."""
+    return str(key[0] if isinstance(key, tuple) and key else key)
 
 
 def _call_later(seconds: float, function: Callable[[], object]) -> asyncio.TimerHandle:
@@ -103,16 +77,12 @@ class _Member:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """A group of ``size`` members, of which ``lost`` will never arrive. ``common`` is what they share.
-
-    ``late`` is the reason that members get who arrive when the group was already judged, or given up.
-    """
+    """A group of ``size`` members, of which ``lost`` will never arrive. ``common`` is what they share."""
 
     size: int
     common: TrajectoryGroup | None = None
     members: list[_Member] = field(default_factory=list)
     lost: int = 0
-    late: str | None = None
     timer: asyncio.TimerHandle | None = None
 
     @property
@@ -123,13 +93,8 @@ class _Group:
     def ids(self) -> frozenset[str]:
         return frozenset(one.trajectory.id for one in self.members) - {UNNAMED}
 
-    def set_timer(self, seconds: float | None, function: Callable[[], object] = lambda: None) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-        self.timer = None if seconds is None else _call_later(seconds, function)
-
     def settle(self, result: MemberResult | Exception) -> None:
-        """Give each member the result, or raise the error in its caller, unless it has a result already."""
+        """Give each member the result, or raise the error in its caller, unless the caller is gone."""
         for future in [one.result for one in self.members if not one.result.done()]:
             if isinstance(result, Exception):
                 future.set_exception(result)
@@ -140,15 +105,14 @@ class _Group:
 class Cohorts:
     """Collects rollouts by key. Each group is judged once, when it is complete or its deadline has passed.
 
-    ``judge`` gets the group. ``size`` is a group's number of members unless ``join`` gives another. ``deadline`` is in
-    seconds from the first member or reported loss; None means that a group waits until every member has arrived or is
-    reported lost. A group that has ``quorum`` members at its deadline is judged incomplete (None: never). With fewer,
-    or with fewer scored, no member gets a reward, because engines overrate a single member. For as long again, missing
-    members are still recognised as late, so that they do not count for the next group of the same prompt.
+    ``judge`` gets the group. ``size`` is a group's number of members unless ``join`` gives another. A group is complete
+    when every member has arrived or is reported lost. ``deadline`` is in seconds from the first of them; None means
+    that a group waits for as long as it takes. A group that has ``quorum`` members then is judged without the others
+    (None: never). With fewer, or with fewer scored, no member gets a reward, because engines overrate a single member.
 
-    A key is free for the next group as soon as each member of the last has arrived, is lost or is past that time. A
-    key that no other group has, such as a ``uid``, is best. An object belongs to one event loop at a time. ``on_lost``
-    is called with the name of every group that is given up before it has a result, and the reason.
+    The key is then free for the next group: a member that comes after the deadline is that group's first. A key that no
+    other group has, such as a ``uid``, is best. An object belongs to one event loop at a time. ``on_lost`` is called
+    with the name of every group that is given up before it has a result, and the reason.
     """
 
     def __init__(
@@ -166,7 +130,7 @@ class Cohorts:
         self._judge, self._size, self._quorum = judge, size, quorum
         self._on_lost, self._deadline = on_lost, deadline
         self._groups: dict[Hashable, _Group] = {}
-        self._judging: dict[asyncio.Task[None], _Group] = {}
+        self._judging: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def join(
@@ -175,53 +139,39 @@ class Cohorts:
         """Add a rollout to its group, wait until the group is judged, and return this rollout's result.
 
         ``member`` is a trajectory in any form a group may hold. One that cannot be read, or has no messages, gets the
-        reason at once, and its siblings do not wait for it. ``group`` is what the members share, as in a groups file
-        (``context``, ``tools``, ``rubric``, ``group_id``). A member whose caller is cancelled leaves the group.
+        reason at once. ``group`` is what the members share, as in a groups file (``context``, ``tools``, ``rubric``,
+        ``group_id``). A member whose caller is cancelled leaves the group.
 
         Raises InputError for a second member with the same id, for a ``size`` or ``group`` that differs from that of
-        its siblings, and for a ``group`` that cannot be read. Also raises whatever ``judge`` raises.
+        its siblings, and for a ``group`` that cannot be read. Siblings do not wait for a member
+        that could not enter. Also raises whatever ``judge`` raises.
         """
         loop = self._bind()
-        trajectory, unfit = _read_member(member)
-        if late := self._late(key, trajectory.id):
-            return MemberResult(None, late)
         joined = self._open(key, size)
+        trajectory, unfit = _read_member(member)
         if unfit is not None:
             self._lose(key, joined)
             return MemberResult(None, unfit)
-        self._require_fit(key, joined, trajectory, group or {})
+        try:
+            _require_fit(key, joined, trajectory, group or {})
+        except InputError:
+            self._lose(key, joined)
+            raise
         entered = _Member(trajectory, loop.create_future())
         joined.members.append(entered)
         self._close_if_complete(key, joined)
         try:
             return await entered.result
         except asyncio.CancelledError:
-            self._withdraw(key, joined, entered)
+            if self._groups.get(key) is joined:  # it is not being judged yet
+                joined.members.remove(entered)
+                self._lose(key, joined)
             raise
 
     def report_lost(self, key: Hashable, *, size: int | None = None) -> None:
         """Report that a member of a group will not come, so that the others do not wait for it."""
         self._bind()
-        if not self._late(key, UNNAMED):
-            self._lose(key, self._open(key, size))
-
-    async def aclose(self) -> None:
-        """Release all waiting rollouts, which get no reward. No task or timer remains."""
-        for group in self._groups.values():
-            group.set_timer(None)
-            if group.late is None:
-                group.settle(MemberResult(None, "the cohorts were closed before its group was judged"))
-        self._groups.clear()
-        tasks = tuple(self._judging)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+        self._lose(key, self._open(key, size))
 
     def _bind(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
@@ -234,19 +184,6 @@ class Cohorts:
             self._loop = loop
         return loop
 
-    def _late(self, key: Hashable, name: str) -> str | None:
-        """Return why a member is too late for the last group of its key; None if a group can still take it."""
-        group = self._groups.get(key)
-        if group is None or group.late is None:
-            return None
-        if name in group.ids:  # this id was in the last group, so the rollout belongs to the prompt's next group
-            self._forget(key, group)
-            return None
-        group.lost += 1
-        if group.missing == 0:
-            self._forget(key, group)
-        return group.late
-
     def _open(self, key: Hashable, size: int | None) -> _Group:
         """Return the group that collects members under this key, begun with its first member."""
         wanted = self._size if size is None else size
@@ -254,7 +191,8 @@ class Cohorts:
             require_whole(size=wanted)
             require_above_zero(size=wanted)
             fresh = self._groups[key] = _Group(wanted)
-            fresh.set_timer(self._deadline, partial(self._close, key, fresh))
+            if self._deadline is not None:
+                fresh.timer = _call_later(self._deadline, partial(self._close, key, fresh))
         group = self._groups[key]
         if group.size != wanted:
             raise InputError(
@@ -262,64 +200,35 @@ class Cohorts:
             )
         return group
 
-    def _require_fit(self, key: Hashable, group: _Group, member: Trajectory, shared: Mapping[str, Any]) -> None:
-        """Raise InputError if a member cannot enter its group. The first member decides what all share."""
-        try:
-            common = read_common_fields(shared, member)
-        except InputError:
-            self._lose(key, group)  # its siblings need not wait for it
-            raise
-        if group.common is None:
-            group.common = common
-        if group.common != common:  # the group goes on waiting for its own members
-            raise InputError(
-                f"group {_shown(key)!r} has members with another context, tools, rubric or id than this one's"
-            )
-        if member.id in group.ids:
-            raise InputError(f"group {_shown(key)!r} already has a member with the id {member.id!r}")
-
     def _lose(self, key: Hashable, group: _Group) -> None:
         group.lost += 1
         self._close_if_complete(key, group)
 
-    def _withdraw(self, key: Hashable, group: _Group, member: _Member) -> None:
-        if self._groups.get(key) is group and group.late is None:
-            group.members.remove(member)
-            self._lose(key, group)
-        elif all(one.result.done() for one in group.members):  # no caller waits for the answer any longer
-            for task in [task for task, judged in self._judging.items() if judged is group]:
-                task.cancel()
-
-    def _forget(self, key: Hashable, group: _Group) -> None:
-        group.set_timer(None)
-        if self._groups.get(key) is group:
-            del self._groups[key]
-
-    def _needed(self, group: _Group) -> int:
-        return group.size if self._quorum is None else min(self._quorum, group.size)
-
     def _close_if_complete(self, key: Hashable, group: _Group) -> None:
-        if group.missing <= 0 or group.size - group.lost < self._needed(group):
+        if group.missing == 0:
             self._close(key, group)
 
     def _close(self, key: Hashable, group: _Group) -> None:
-        """Judge the group, or give it up if it has too few members. In both cases the group takes no more members."""
+        """Judge the group, or give it up if it has too few members."""
+        del self._groups[key]
+        if group.timer is not None:
+            group.timer.cancel()
         arrived, needed = len(group.members), self._needed(group)
-        why = f"too few members of its group arrived to judge it: {arrived} of {group.size}"
-        why = f"{why}, with {group.lost} lost and {group.missing} still missing"
-        if group.missing > 0:
-            group.late = _LATE if arrived >= needed else _TOO_LATE
-            group.set_timer(self._deadline or _GRACE, partial(self._forget, key, group))
-        else:
-            self._forget(key, group)
         if arrived < needed:
+            why = (
+                f"too few members of its group arrived to judge it: {arrived} of {group.size}, with {group.lost} lost "
+                f"and {group.missing} still missing"
+            )
             group.settle(MemberResult(None, why))
             if self._on_lost is not None:
                 self._on_lost((group.common.group_id if group.common is not None else "") or _shown(key), why)
             return
         task = self._bind().create_task(self._ask(group))
-        self._judging[task] = group
-        task.add_done_callback(self._done)
+        self._judging.add(task)
+        task.add_done_callback(self._judging.discard)
+
+    def _needed(self, group: _Group) -> int:
+        return group.size if self._quorum is None else min(self._quorum, group.size)
 
     async def _ask(self, group: _Group) -> None:
         members, judged = _assembled(group)
@@ -332,11 +241,6 @@ class Cohorts:
             if not member.result.done():
                 member.result.set_result(result)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        group = self._judging.pop(task, None)
-        if group is not None:
-            group.settle(MemberResult(None, "the judging of its group was cancelled"))
-
 
 def _read_member(member: object) -> tuple[Trajectory, str | None]:
     """Return a rollout as a trajectory, and the reason why it cannot be judged, or None if it can."""
@@ -345,6 +249,16 @@ def _read_member(member: object) -> tuple[Trajectory, str | None]:
     except InputError as error:
         return Trajectory(UNNAMED, ()), str(error)
     return trajectory, None if trajectory.messages else "it has no messages, so there is nothing to judge"
+
+
+def _require_fit(key: Hashable, group: _Group, member: Trajectory, shared: Mapping[str, Any]) -> None:
+    """Raise InputError if a member cannot enter its group. The first member decides what all share."""
+    common = read_common_fields(shared, member)
+    group.common = group.common or common
+    if group.common != common:
+        raise InputError(f"group {_shown(key)!r} has members with another context, tools, rubric or id than this one's")
+    if member.id in group.ids:
+        raise InputError(f"group {_shown(key)!r} already has a member with the id {member.id!r}")
 
 
 def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> TrajectoryGroup:

@@ -55,4 +55,4 @@ def _row(given: Mapping[str, Any]) -> Row:
             '{"id": "row 17", "prompt": "What is 2 + 2?"}'
         )
     name = str(row["id"])
-    return Row(name, str(given["response"]), row["prompt"], rubric_of_row(row, None), row.get("reference"), name)
+    return Row(name, str(given["response"]), row["prompt"], rubric_of_row(row), row.get("reference"), name)

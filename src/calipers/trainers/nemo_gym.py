@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from calipers.config.arguments import require_above_zero, require_whole
-from calipers.trainers.cohorts import NamedKey, key_of_prompt
+from calipers.trainers.cohorts import Key, key_of_prompt
 from calipers.trainers.process import JudgeLike, import_engine
 from calipers.trainers.rows import prompt_messages, rubric_of_row
 from calipers.trainers.run import PATIENCE, Lasting, Stop, complete_cohorts, float_reward, run_for_floats
@@ -67,7 +66,7 @@ def resources_server(
             group_key(row),
             {"messages": items_for_judge(row["response"]["output"])},
             size=row.get("group_size"),
-            group={"context": prompt_of(row), "rubric": rubric_of_row(row, None)},
+            group={"context": prompt_of(row), "rubric": rubric_of_row(row)},
         )
         return Response.model_validate({**row, "reward": float_reward(member)})
 
@@ -76,11 +75,11 @@ def resources_server(
     return type("JudgeResourcesServer", (gym.SimpleResourcesServer,), {"verify": verify, "__module__": __name__})
 
 
-def group_key(row: Mapping[str, Any]) -> NamedKey:
+def group_key(row: Mapping[str, Any]) -> Key:
     """Return the key of a rollout's group in NeMo-Gym: task index and prompt; indices restart with each batch."""
     task, asked = row.get(_TASK), row["responses_create_params"]
     key = key_of_prompt(asked["input"], repr(task), json.dumps(asked, sort_keys=True, default=str))
-    return key if task is None else replace(key, name=f"task {task}, {key.name}")
+    return key if task is None else (f"task {task}, {key[0]}", *key[1:])
 
 
 def prompt_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -85,4 +85,4 @@ def _row(log: Sequence[Mapping[str, Any]], about: Any) -> Row:
     if first == 0:
         raise InputError("a message log begins with the policy's own message, so it has no prompt")
     prompt, answer = messages[:first], {"messages": messages[first:]}
-    return Row(json.dumps(prompt, sort_keys=True), answer, prompt, rubric_of_row(about, None))
+    return Row(json.dumps(prompt, sort_keys=True), answer, prompt, rubric_of_row(about))

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from calipers.trainers.cohorts import NamedKey, key_of_prompt
+from calipers.trainers.cohorts import Key, key_of_prompt
 from calipers.trainers.process import JudgeLike, import_engine
 from calipers.trainers.rows import assistant_message, prompt_messages, read_label_of_row, rubric_with_reference
 from calipers.trainers.run import PATIENCE, Lasting, Stop, complete_cohorts, finite_reward, float_reward, run_for_floats
@@ -56,7 +56,7 @@ def agent_executor(
 
         async def _judged(self, group: CallGroup, rollout: Mapping[str, Any]) -> dict[str, Any]:
             run.require_running()
-            rubric, answer = read_label_of_row(rollout["label"], None)
+            rubric, answer = read_label_of_row(rollout["label"])
             common = {"rubric": rubric_with_reference(run.judge, rubric, answer if reference else None)}
             try:
                 output: dict[str, Any] = await self.rollouts.execute(**rollout)
@@ -101,7 +101,7 @@ def _conversation(output: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     return {"messages": [*prompt_messages(output["prompt"]), assistant_message(answer)]}
 
 
-def group_key(row: Row) -> NamedKey:
+def group_key(row: Row) -> Key:
     """Return the key of the group that a row of OpenRLHF belongs to: its prompt and its label."""
     return key_of_prompt(row[1], row[1], repr(row[2]))
 
@@ -116,4 +116,4 @@ def member_of(row: Row) -> dict[str, Any]:
 
 def shared_by(row: Row) -> dict[str, Any]:
     """Return what the rollouts of a row's group share. Raises InputError for a label that cannot be read."""
-    return {"rubric": read_label_of_row(row[2], None)[0]}
+    return {"rubric": read_label_of_row(row[2])[0]}

@@ -1,4 +1,4 @@
-"""What an adapter needs from its process: one judge, one event loop, and the version of the installed engine.
+"""What an adapter needs from its process: one judge, one event loop, and the engine itself.
 
 Engines copy an adapter's arguments to worker processes. A Judge holds connections and locks, which cannot be copied; a
 judge's name and a function of a module can.
@@ -10,9 +10,8 @@ import asyncio
 import os
 import re
 import threading
-import warnings
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import cache, lru_cache, wraps
+from collections.abc import Callable, Coroutine, Sequence
+from functools import lru_cache, wraps
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
@@ -28,22 +27,6 @@ JudgeLike: TypeAlias = "str | Backend | Sequence[str | Backend] | Judge | Callab
 """A judge's name, a Backend, several of these (a panel), a Judge, or a function without arguments that returns a
 Judge.
 """
-
-TESTED: Final[Mapping[str, tuple[str, ...]]] = {
-    "agentlightning": ("1.0",),
-    "areal": ("1.0",),
-    "ms-swift": ("4.6",),
-    "nemo-gym": ("0.4", "0.5"),
-    "nemo-rl": ("0.6", "0.7"),
-    "openpipe-art": ("0.5",),
-    "openrlhf": ("0.11",),
-    "skyrl": ("0.4",),
-    "slime": ("0.3",),
-    "tinker-cookbook": ("0.6",),
-    "verifiers": ("0.4",),
-    "verl": ("0.9",),
-}
-"""The versions of each engine's package that its adapter was tested with. TRL's are in ``trl.reward``."""
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, R]) -> R:
@@ -148,18 +131,6 @@ def installed_version(package: str) -> tuple[int, int] | None:
     except PackageNotFoundError:
         return None
     return None if numbers is None else (int(numbers[1]), int(numbers[2]))
-
-
-@cache
-def warn_untested(package: str) -> None:
-    """Warn, once a process, if an installed engine has none of the tested versions (major.minor: "0.11")."""
-    installed, tested = installed_version(package), TESTED[package]
-    if installed is not None and ".".join(map(str, installed)) not in tested:
-        warnings.warn(
-            f"calipers' adapter was tested with {package} {', '.join(tested)}, and {version(package)} is installed; "
-            "check the advantages of a few groups before you rely on a run",
-            stacklevel=3,
-        )
 
 
 def import_engine(module: str, *, remedy: str) -> Any:

@@ -1,4 +1,4 @@
-"""The rewards of a judged group in the forms that training engines take, and the weights of its advantages.
+"""The rewards of a judged group in the forms that training engines take.
 
 Pure. Rewards are one entry per trajectory, in the group's order, and every number is finite.
 """
@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from calipers.rewards.reliable import estimated
 from calipers.types import GroupResult, TrajectoryResult
 
 NEUTRAL: Final = 0.5
@@ -73,24 +72,3 @@ def unscored_trajectories(trajectories: Iterable[TrajectoryResult]) -> list[Traj
 def _finite(reward: float | None) -> float | None:
     # A judge's rewards are finite, but a hand-made result, or a user's own reward transform, may hold other values.
     return None if reward is None or not math.isfinite(reward) else reward
-
-
-def is_noise_alone(result: GroupResult) -> bool:
-    """Return whether the scores of a judged group differ by noise alone, as far as answers show (R = 0).
-
-    Such a group teaches nothing, and a trainer that can may sample another. False where R is unknown or assumed.
-    """
-    return estimated(result.reliability) == 0
-
-
-def undone_by_division(kind: str | None, *, instead: str) -> str | None:
-    """Return a warning if a trainer that divides by each group's standard deviation undoes this ``kind`` of rewards.
-
-    ``instead`` says what to change. None for rewards that have another advantage than plain scores.
-    """
-    if kind not in {"shrunk", "weighted"}:
-        return None
-    return (
-        f"reward={kind!r} has no effect here: the trainer divides each group's rewards by their standard deviation, "
-        f"which gives the advantages of plain scores, and 0 where their reliability is 0. {instead}"
-    )

@@ -29,9 +29,6 @@ _log = logging.getLogger(__name__)
 HELD_OUT: Final = "held_out"
 """The ``split`` of a group that is judged for evaluation and not trained on."""
 
-_THINK: Final = "<think>"
-_END_THINK: Final = "</think>"
-
 _REFERENCE: Final = (
     "For this task there is a reference, which no attempt was shown. An attempt that agrees with it in substance is "
     "right, however it is worded:"
@@ -61,26 +58,8 @@ def prompt_messages(prompt: object) -> list[dict[str, Any]]:
 
 
 def assistant_message(text: str) -> Message:
-    """Return the text of a completion as an assistant message, with its reasoning apart from its answer."""
-    return split_reasoning({"role": "assistant", "content": text})
-
-
-def split_reasoning(message: Message) -> Message:
-    """Move the ``<think>`` text of a message to ``reasoning``, which ``Judge(question={"reasoning": ...})`` shows.
-
-    Chat templates that open ``<think>`` in the prompt leave only its end in the completion, and a completion that was
-    cut off while reasoning has no end tag.
-    """
-    content = message.get("content")
-    if message.get("role") != "assistant" or not isinstance(content, str):
-        return message
-    before, closed, after = content.partition(_END_THINK)
-    start = before.lstrip()
-    if not (start.startswith(_THINK) or (closed and _THINK not in start)):
-        return message
-    parts = (message.get("reasoning"), start.removeprefix(_THINK).strip())
-    reasoning = "\n\n".join(filter(None, parts))
-    return {**message, "content": after.lstrip()} | ({"reasoning": reasoning} if reasoning else {})
+    """Return the text of a completion as an assistant message."""
+    return {"role": "assistant", "content": text}
 
 
 def read_rollout(member: Mapping[str, Any] | str | None, position: str) -> Trajectory:
@@ -143,13 +122,13 @@ def rubric_of_value(value: Any, what: str) -> str | Rubric | None:
         raise InputError(f"{what} is neither text nor criteria: {error}") from None
 
 
-def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
-    """Return the rubric of a row, or ``default``, and warn of rules, which are not used.
+def rubric_of_row(row: object) -> str | Rubric | None:
+    """Return the rubric of a row, or None, and warn of rules, which are not used.
 
     Raises InputError for a rubric that cannot be read.
     """
     if not isinstance(row, Mapping):
-        return default
+        return None
     stated = standards_of_row(row)
     if stated.rules is not None:
         warn_unused(
@@ -159,17 +138,17 @@ def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
     if stated.rubric is None and stated.rules is None:
         for note in unread_keys(row):
             warnings.warn(f"{note} (rows of the data set)", stacklevel=2)
-    return default if stated.rubric is None else stated.rubric
+    return stated.rubric
 
 
-def read_label_of_row(label: Any, default: str | None) -> tuple[str | Rubric | None, Any]:
+def read_label_of_row(label: Any) -> tuple[str | Rubric | None, Any]:
     """Return the rubric and the reference in a row's label, the only thing that some engines pass on of a row.
 
     A label is an answer, or JSON with a rubric, like verl's ``ground_truth``.
     """
     row = {"ground_truth": label}
     reference = standards_of_row(row).reference
-    return rubric_of_row(row, default), None if reference is None else reference.value
+    return rubric_of_row(row), None if reference is None else reference.value
 
 
 def warn_unused(what: str, remedy: str) -> None:

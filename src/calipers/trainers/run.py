@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
-from calipers.config.arguments import require_above_zero, require_callable, require_text, require_whole
+from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.judging.judge import Judge
 from calipers.trainers.cohorts import Cohorts, MemberResult
-from calipers.trainers.process import JudgeLike, as_judge, once_per_process, warn_untested
+from calipers.trainers.process import JudgeLike, as_judge, once_per_process
 from calipers.trainers.rewards import NEUTRAL, unscored_trajectories
 from calipers.trainers.rows import prompt_messages, read_rollout, rubric_with_reference
 from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
@@ -57,9 +57,6 @@ PATIENCE: Final = Patience(32, 10.0)
 Lasting: TypeAlias = Patience | int | None
 """An adapter's ``patience``: a number is that of groups, without minutes; None means for ever."""
 
-FLOATS_ONLY: Final = "so all get the same reward"
-"""What happens to a lost group in an engine that takes a float per rollout and cannot take None."""
-
 
 def interrupt() -> None:
     """End this process as Ctrl-C would: a ``stop`` for engines that continue after any exception of a rollout.
@@ -70,23 +67,11 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGTERM if ignored else signal.SIGINT)
 
 
-def require_settings(
-    engine: str | None = None,
-    *,
-    patience: Lasting = PATIENCE,
-    stop: Stop | None = None,
-    weight: float = 1.0,
-    rubric: object = None,
-) -> None:
-    """Check what every adapter takes. Raises ConfigError; warns of a version of ``engine`` that was not tested."""
-    if engine is not None:
-        warn_untested(engine)
+def require_settings(*, patience: Lasting = PATIENCE, stop: Stop | None = None) -> None:
+    """Raise ConfigError unless these are valid arguments of an adapter."""
     if patience is not None and not isinstance(patience, Patience):
         Patience(patience)
     require_callable(stop=stop)
-    require_text(rubric=rubric)
-    if not math.isfinite(weight):
-        raise ConfigError(f"weight={weight}: it must be finite, as it multiplies the judge's reward")
 
 
 class JudgedRun:
@@ -222,27 +207,12 @@ class JudgedRun:
             )
 
 
-@once_per_process(maxsize=32)
-def _shared_run(
-    judge: Judge, patience: Lasting, stop: Stop | None, min_scored: int | None, consequence: str
-) -> JudgedRun:
-    return JudgedRun(judge, patience=patience, stop=stop, min_scored=min_scored, consequence=consequence)
+_shared_run = once_per_process(maxsize=32)(JudgedRun)
 
 
-def shared_run(
-    judge: JudgeLike,
-    patience: Lasting = PATIENCE,
-    stop: Stop | None = None,
-    min_scored: int | None = None,
-    consequence: str = "",
-) -> JudgedRun:
-    """Return the process's JudgedRun with these arguments, for engines that make their adapter anew for every group.
-
-    Raises the error that ended the run, if it ended.
-    """
-    run = _shared_run(as_judge(judge), patience, stop, min_scored, consequence)
-    run.require_running()
-    return run
+def shared_run(judge: JudgeLike, patience: Lasting = PATIENCE, stop: Stop | None = None, **settings: Any) -> JudgedRun:
+    """Return the process's JudgedRun with these arguments, for engines that make their adapter anew for every group."""
+    return _shared_run(as_judge(judge), patience=patience, stop=stop, **settings)
 
 
 # --- the rows of an engine's batch
@@ -310,20 +280,9 @@ def finite_reward(reward: Any, whose: str) -> float:
 # --- engines that take a float per rollout and cannot take None: a group's rewards, or a constant for all
 
 
-def run_for_floats(
-    judge: JudgeLike,
-    engine: str | None = None,
-    *,
-    rubric: object = None,
-    patience: Lasting = PATIENCE,
-    stop: Stop | None = None,
-) -> JudgedRun:
-    """Return a JudgedRun in which a group is lost, and gets the constant, if any member is lost.
-
-    Raises and warns as ``require_settings`` does.
-    """
-    require_settings(engine, patience=patience, stop=stop, rubric=rubric)
-    return JudgedRun(as_judge(judge), patience=patience, stop=stop, consequence=FLOATS_ONLY)
+def run_for_floats(judge: JudgeLike, *, patience: Lasting = PATIENCE, stop: Stop | None = None) -> JudgedRun:
+    """Return a JudgedRun in which a group is lost, and gets the constant, if any member is lost."""
+    return JudgedRun(as_judge(judge), patience=patience, stop=stop, consequence="so all get the same reward")
 
 
 def is_group_scored(member: MemberResult) -> bool:
@@ -337,12 +296,7 @@ def float_reward(member: MemberResult) -> float:
     return member.reward if member.reward is not None and is_group_scored(member) else NEUTRAL
 
 
-def complete_cohorts(
-    run: JudgedRun,
-    *,
-    size: int,
-    deadline: float | None,
-) -> Cohorts:
+def complete_cohorts(run: JudgedRun, *, size: int, deadline: float | None) -> Cohorts:
     """Return cohorts that judge a group only when all its rollouts have arrived: a float cannot say that a late member
     has no reward. The arguments are those of ``Cohorts``.
     """

@@ -61,7 +61,7 @@ def _rows(batch: Any, output: Any, tokenizer: Any) -> list[Row]:
             key=one.instance_id,
             member=tokenizer.decode(answer, skip_special_tokens=True),
             prompt=prompt,
-            rubric=rubric_of_row(extras, None),
+            rubric=rubric_of_row(extras),
             name=str(one.instance_id),
             extra={} if step is None else version_fields(step),
         )

@@ -50,7 +50,7 @@ def _row(sample: Any, first: Any, *, reference: bool) -> Row:
         key=None,
         member={"messages": [assistant_message(sample.response)], **versions} if finished else None,
         prompt=sample.prompt,
-        rubric=rubric_of_row(first.metadata, None),
+        rubric=rubric_of_row(first.metadata),
         reference=first.label if reference else None,
         name=None if number is None else str(number),
     )

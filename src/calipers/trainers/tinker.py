@@ -8,20 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import mean
-from typing import Any, TypeAlias
+from typing import Any
 
 from calipers.errors import ConfigError
 from calipers.trainers.process import JudgeLike, require_sendable
 from calipers.trainers.rewards import trajectory_rewards
 from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, finite_reward, judged, require_settings, shared_run
 
-__all__ = ["Conversation", "JudgedGroup", "conversation_of"]
-
-Conversation: TypeAlias = Callable[[Any, Any], Sequence[Any]]
-"""A function ``(trajectory, env)`` that returns the messages of a rollout, prompt included.
-
-It must be a module's function if builders are pickled.
-"""
+__all__ = ["JudgedGroup", "conversation_of"]
 
 
 def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
@@ -54,7 +48,8 @@ class JudgedGroup:
     """A group of tinker-cookbook's ``builder``, with the judge's reward, in [0, 1], added to each rollout's own.
 
     ``judge`` is a judge's name, a module's function that returns a Judge, or, if the builder is not pickled, a Judge.
-    ``conversation`` returns a rollout's messages.
+    ``conversation`` returns the messages of a rollout ``(trajectory, env)``, prompt included; it must be a module's
+    function, too, if builders are pickled.
 
     A rollout that the judge leaves unscored gets the mean of its siblings' totals, step rewards included.
     tinker-cookbook only subtracts the group's mean, so this rollout's advantage is 0, and its siblings have the
@@ -65,7 +60,7 @@ class JudgedGroup:
 
     builder: Any
     judge: JudgeLike
-    conversation: Conversation = conversation_of
+    conversation: Callable[[Any, Any], Sequence[Any]] = conversation_of
     patience: Lasting = PATIENCE
     stop: Stop | None = None
 

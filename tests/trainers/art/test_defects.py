@@ -186,27 +186,3 @@ async def test_trajectories_of_recorded_exchanges_are_scored_and_keep_them() -> 
     assert after is not None
     assert [one.reward for one in after] == [0.2, 0.9]
     assert [one.exchanges for one in after] == [one.exchanges for one in before]
-
-
-async def test_trajectories_that_only_their_own_history_can_lay_out_are_read_through_it() -> None:
-    """The same without the newer ART: its shape, on the older one's trajectory."""
-    if "exchanges" in art.Trajectory.model_fields:
-        pytest.skip("this openpipe-art records exchanges itself")
-
-    class Chat(pydantic.BaseModel):  # type: ignore[misc, name-defined]  # ART has no types where it is not installed
-        messages: list[Any]
-        tools: list[Any] | None = None
-
-        def as_chat_completions_history(self) -> Any:
-            return self
-
-    class Newer(art.Trajectory):  # type: ignore[misc, name-defined]  # likewise
-        exchanges: list[str]
-
-        def history(self) -> Any:
-            return Chat(messages=[USER, *map(says, self.exchanges)])
-
-    members = [Newer(exchanges=[text]) for text in ("worth 20", "worth 90")]
-    after = await ruler_score_group(art.TrajectoryGroup(members), ContentJudge())
-    assert after is not None
-    assert [(one.reward, one.exchanges) for one in after] == [(0.2, ["worth 20"]), (0.9, ["worth 90"])]

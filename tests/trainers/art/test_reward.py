@@ -53,9 +53,6 @@ async def test_ruler_gives_scores_in_input_order_with_ids_from_one() -> None:
     assert [one.score for one in scores] == [0.2, 0.9, 0.55]
     assert all(isinstance(one, TrajectoryScore) for one in scores)
     assert [one.explanation for one in scores] == ["I like 1", "I like 2", "I like 3"]
-
-
-async def test_no_message_lists_give_no_scores_without_a_judge() -> None:
     assert await ruler([]) == []
 
 
@@ -116,9 +113,6 @@ async def test_settings_that_cannot_work_raise_even_when_exceptions_are_swallowe
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
         await ruler_score_group(group_of("worth 20", "worth 90"), swallow_exceptions=True)
-
-
-async def test_what_is_no_group_is_said_so() -> None:
     with pytest.raises(InputError, match="for message lists use ruler"):
         await ruler_score_group(lists("worth 1"), ContentJudge())
 
@@ -131,22 +125,10 @@ async def test_a_group_whose_rollouts_all_failed_comes_back_empty_with_its_excep
 
 
 async def test_equal_scores_for_all_are_pointed_out() -> None:
-    judge = ContentJudge(write=lambda _, request: request_form(request))
-    after = await ruler_score_group(group_of("worth 1", "worth 2"), judge)
+    after = await ruler_score_group(group_of("worth 50", "it is worth 50"), ContentJudge())
     assert after is not None
     assert rewards(after) == [0.5, 0.5]
     assert "calipers: all scores are equal, so nothing is learned from this group" in after.logs
-
-
-def request_form(request: Any) -> str:
-    return '{"scores": {' + ", ".join(f'"{key}": 50' for key in request.keys) + "}}"
-
-
-async def test_the_readers_own_parse_response_replaces_ours_and_gives_0_to_100() -> None:
-    scores = await ruler(
-        lists("worth 20", "worth 90"), ContentJudge(), parse_response=lambda _, keys: dict.fromkeys(keys, 25)
-    )
-    assert [one.score for one in scores] == [0.25, 0.25]
 
 
 async def test_a_judges_own_reward_range_reaches_reward_and_leaves_the_score_in_0_to_1() -> None:
@@ -175,10 +157,6 @@ async def test_what_a_judge_cost_is_put_beside_arts_other_costs() -> None:
     with builder.activate_context():
         await ruler_score_group(group_of("worth 20", "worth 90"), judge)
         await ruler_score_group(group_of("worth 30", "worth 90"), ContentJudge())  # its cost is not known
-    assert (await builder.flush())["costs/train/judge/ruler"] == 0.25
-    with builder.activate_context():
-        await ruler(lists("worth 20", "worth 90"), judge)
-        await ruler(lists("worth 30", "worth 90"), ContentJudge())
     assert (await builder.flush())["costs/train/judge/ruler"] == 0.25
 
 

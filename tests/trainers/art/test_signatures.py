@@ -45,14 +45,11 @@ def test_ruler_score_group_takes_what_rulers_takes_and_parse_response() -> None:
     ]
 
 
-def test_both_are_coroutine_functions() -> None:
+def test_both_are_coroutine_functions_and_the_module_exports_rulers_names() -> None:
     assert inspect.iscoroutinefunction(ruler)
     assert inspect.iscoroutinefunction(ruler_score_group)
-
-
-def test_the_module_exports_rulers_names_and_no_others() -> None:
     names = {"DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"}
-    assert set(art.__all__) - names == {"JudgedBy", "judged_by"}
+    assert set(art.__all__) - names == {"judged_by"}
 
 
 def test_a_score_has_rulers_fields() -> None:

@@ -6,7 +6,6 @@ import math
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from types import MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -55,15 +54,6 @@ def in_trl(reward: Any, folder: Path, environment: Any = Shop, **more: Any) -> A
 
 
 @tools
-def test_the_judge_sees_the_tools_that_the_policy_was_offered(judge: Judge, server: FaultyServer, tmp_path: Path):
-    run = in_trl(reward_func(judge), tmp_path)
-    question = server.posts[-1]["messages"][-1]["content"]
-    assert question.count("place_order") == 1
-    assert "what to order" in question
-    assert not any(map(math.isnan, run.rewards["judge"]))
-
-
-@tools
 def test_an_environments_own_reward_is_a_second_one_and_then_a_group_is_scored_whole_or_not_at_all(
     judge: Judge, server: FaultyServer, tmp_path: Path
 ):
@@ -101,23 +91,3 @@ def test_a_rollout_func_is_judged_by_the_completions_it_returns(judge: Judge, se
     question = server.posts[-1]["messages"][-1]["content"]
     assert all(f"w{place} w7" in question for place in range(4))
     assert not any(map(math.isnan, run.rewards["judge"]))
-
-
-# --- what cannot be found out, and what cannot be read ----------------------------------------------------------------
-
-
-def called(reward: Any, **columns: Any) -> list[float | None]:
-    import asyncio  # noqa: PLC0415 - the other tests call through TRL
-
-    return asyncio.run(reward(prompts=["q", "q"], completions=["worth 1", "worth 2"], **columns))
-
-
-def test_each_rollout_goes_with_the_tools_of_its_own_environment(judge: Judge, server: FaultyServer):
-    trainer = SimpleNamespace(
-        model=SimpleNamespace(training=True), num_generations=2, reward_funcs=[print],
-        _env_tools={"shop": [Shop().place_order], "none": []}, _batch_environments=["shop", "none"],
-    )  # fmt: skip
-    called(reward_func(judge), log_metric=MethodType(lambda *_: None, trainer), environments=[1, 2])
-    question = server.posts[-1]["messages"][-1]["content"]
-    assert "offered tools 1" in question
-    assert "offered no tools" in question

@@ -100,16 +100,6 @@ def test_a_rubric_column_and_a_reference_column_reach_the_judge():
         reward_func(judge, num_generations=2, only_reward="yes")  # type: ignore[arg-type]
 
 
-def test_a_missing_reference_or_rubric_of_a_data_frame_is_no_text():
-    judge = ContentJudge()
-    reward = reward_func(judge, num_generations=2, reference_column="answer")
-    missing = [float("nan")] * 2
-    assert called(reward, ["worth 1", "worth 2"], rubric=missing, answer=missing) == called(
-        reward_func(ContentJudge(), num_generations=2), ["worth 1", "worth 2"]
-    )
-    assert "there is a reference" not in judge.asked[0].messages[0]["content"]
-
-
 # --- settings that cannot work --------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, stdev
@@ -18,7 +18,7 @@ import pytest
 from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.trainers.trl import reward_func
-from servers.faulty_server import Answer, FaultyServer, error
+from servers.faulty_server import FaultyServer, error
 from servers.opinions import Opinions, reward_of
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -26,13 +26,6 @@ pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[t
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("error:::calipers")]
 
 from trl_runs import Run, train  # noqa: E402 - needs TRL
-
-Function = Callable[..., Any]
-
-
-def lengths(completions: Sequence[str], **_: Any) -> list[float]:
-    """Another reward function, beside the judge."""
-    return [len(text) / 100 for text in completions]
 
 
 def advantages(rewards: Sequence[float], group: int = 4) -> list[float]:
@@ -62,39 +55,26 @@ def groups_of(values: Sequence[Any]) -> list[Sequence[Any]]:
 # --- a run that cannot learn ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("blocking", [False, True])
-@pytest.mark.parametrize("refusal", [error(404, "The model `tiny` does not exist"), error(401, "wrong key")])
 def test_a_judge_that_refuses_every_question_ends_the_run_in_its_first_step(
-    judge: Judge, server: FaultyServer, tmp_path: Path, refusal: Answer, *, blocking: bool
+    judge: Judge, server: FaultyServer, tmp_path: Path
 ):
-    """Before, TRL ran all its steps with a reward of null."""
-    server.script(refusal)
-    reward = reward_func(judge, num_generations=4, only_reward=True, blocking=blocking)
+    server.script(error(404, "The model `tiny` does not exist"))
+    reward = reward_func(judge, num_generations=4, only_reward=True)
     begun = len(server.posts)
     with pytest.raises(ConfigError, match="every question was refused"):
         train([reward], tmp_path, steps=50)
-    assert len(server.posts) - begun <= 4 + 1  # the groups of one step, and the question that settles it
-
-
-def test_a_model_that_the_server_does_not_list_and_refuses_ends_the_script_before_the_trainer_is_built(
-    server: FaultyServer,
-):
-    server.script(error(404, "The model `tinny` does not exist"))
-    with pytest.raises(ConfigError, match=r"does not list 'tinny' among its models \(tiny\)"):
-        reward_func(Judge("vllm/tinny", base_url=server.url, calls={"attempts": 1}), num_generations=4)
+    assert len(server.posts) - begun <= 4  # the groups of one step
 
 
 # --- one reward function --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("trainer", ["GRPO", "RLOO"])
-@pytest.mark.parametrize("blocking", [False, True])
 def test_a_row_without_a_score_leaves_its_group_as_if_it_had_not_been(
-    judge: Judge, server: FaultyServer, tmp_path: Path, trainer: str, *, blocking: bool
+    judge: Judge, server: FaultyServer, tmp_path: Path, trainer: str
 ):
     server.script(Opinions(silent_on_one=True))
-    reward = reward_func(judge, num_generations=4, only_reward=True, blocking=blocking)
-    run = train([reward], tmp_path, trainer=trainer)
+    run = train([reward_func(judge, num_generations=4, only_reward=True)], tmp_path, trainer=trainer)
     missing = [math.isnan(one) for one in run.rewards["judge"]]
     assert [sum(group) for group in groups_of(missing)] == [1, 1, 1, 1]
     kept = [math.nan if gone else one for one, gone in zip(fault_free(run), missing, strict=True)]
@@ -111,37 +91,6 @@ def leave_one_out(rewards: Sequence[float]) -> list[float]:
         known = [reward for reward in group if not math.isnan(reward)]
         found += [0.0 if math.isnan(one) else one - (sum(known) - one) / (len(known) - 1) for one in group]
     return found
-
-
-@pytest.mark.parametrize("trainer", ["GRPO", "RLOO"])
-@pytest.mark.parametrize("only_reward", [False, True])
-def test_a_group_without_scores_has_no_advantages_and_the_others_keep_theirs(
-    judge: Judge, server: FaultyServer, tmp_path: Path, trainer: str, *, only_reward: bool
-):
-    server.script(Opinions(refuses="two plus two"))
-    run = train([reward_func(judge, num_generations=4, only_reward=only_reward)], tmp_path, trainer=trainer)
-    server.script(Opinions())
-    whole = train([reward_func(judge, num_generations=4)], tmp_path, trainer=trainer)
-    assert run.completions == whole.completions
-    lost = [math.isnan(one) for one in run.rewards["judge"]]
-    assert sum(lost) == 4
-    assert run.advantages == [0.0 if gone else one for one, gone in zip(whole.advantages, lost, strict=True)]
-    assert run.metrics["judge/no_signal"] == [0.25]
-
-
-@pytest.mark.parametrize("scaled", ["none", "batch"])
-def test_other_ways_to_scale_leave_a_missing_row_out_too(
-    judge: Judge, server: FaultyServer, tmp_path: Path, scaled: str
-):
-    server.script(Opinions(silent_on_one=True))
-    run = train([reward_func(judge, num_generations=4, only_reward=True)], tmp_path, scale_rewards=scaled)
-    rewards = run.rewards["judge"]
-    spread = stdev([one for one in rewards if not math.isnan(one)]) + 1e-4 if scaled == "batch" else 1.0
-    expected = []
-    for group in groups_of(rewards):
-        mean = fmean(one for one in group if not math.isnan(one))
-        expected += [0.0 if math.isnan(one) else (one - mean) / spread for one in group]
-    assert run.advantages == close(expected)
 
 
 # --- what is brought ------------------------------------------------------------------------------------------------
@@ -179,6 +128,7 @@ def test_environments_that_change_the_prompts_of_a_group(judge: Judge, server: F
     )
     question = server.posts[-1]["messages"][-1]["content"]
     assert question.count(" board ") == 4
+    assert question.count("where to") == 1, "the tools that the policy was offered"
     assert not any(map(math.isnan, run.rewards["judge"]))
     assert run.advantages == close(advantages(run.rewards["judge"]))
 
@@ -196,12 +146,3 @@ def test_in_evaluation_groups_may_have_another_size_and_alone_there_is_nothing_t
     alone = train([reward], tmp_path, evaluate=True, num_generations_eval=1, per_device_eval_batch_size=4)
     assert alone.rewards["judge"] == [0.5] * 4
     assert len(server.posts) == asked
-    absolute = Judge("vllm/tiny", base_url=server.url, question={"absolute": True})
-    each = train(
-        [reward_func(absolute, num_generations=4)],
-        tmp_path,
-        evaluate=True,
-        num_generations_eval=1,
-        per_device_eval_batch_size=4,
-    )
-    assert each.rewards["judge"] == close(fault_free(each))

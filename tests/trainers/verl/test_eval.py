@@ -13,11 +13,14 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import pytest
 
-from calipers.errors import CalipersError, ConfigError
+from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers import verl
 from calipers.trainers.verl import compute_score
+from calipers.trainers.verl.judging import common_group_fields, read_settings
+from servers.checker import checker
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 
@@ -36,7 +39,8 @@ def server() -> Iterator[FaultyServer]:
 
 
 def score(server: FaultyServer, response: str, truth: object = "", **more: Any) -> float:
-    return compute_score("jokes", response, truth, judge="vllm/judge", base_url=server.url, attempts=1, **more)
+    given: dict[str, Any] = {"judge": "vllm/judge", "base_url": server.url, "attempts": 1, **more}
+    return compute_score("jokes", response, truth, **given)
 
 
 def question(server: FaultyServer) -> str:
@@ -55,31 +59,19 @@ def test_a_plain_ground_truth_is_a_reference(server: FaultyServer) -> None:
     assert "a duck walks in" in question(server)
 
 
-def test_a_ground_truth_may_tell_the_prompt_and_the_rubric_too(server: FaultyServer) -> None:
-    truth = {"prompt": "Tell a joke.", "reference": "a duck", "rubric": "Be funny above all.", "unit_tests": None}
-    score(server, "worth 80", truth)
-    for part in ("Tell a joke.", "a duck", "Be funny above all."):
-        assert part in question(server)
-
-
-def test_what_the_ground_truth_does_not_tell_is_in_extra_info(server: FaultyServer) -> None:
-    extra = {"prompt": [{"role": "user", "content": "Tell a joke."}], "rubric": "Be funny above all.", "index": 3}
-    compute_score(
-        data_source="jokes",
-        solution_str="worth 70",
-        ground_truth="a duck",
-        extra_info=extra,
-        judge="vllm/judge",
-        base_url=server.url,
-        reward_router_address="verl's own",
-        reward_model_tokenizer=object(),
-    )
-    for part in ("Tell a joke.", "a duck", "Be funny above all."):
-        assert part in question(server)
-
-
-def test_thoughts_are_not_shown(server: FaultyServer) -> None:
-    assert score(server, "<think>a secret, worth 10</think>worth 90") == 0.9
+@pytest.mark.parametrize("in_extra_info", [False, True])
+def test_prompt_rubric_and_reference_may_be_in_the_ground_truth_or_in_extra_info(
+    server: FaultyServer, *, in_extra_info: bool
+) -> None:
+    truth: Any = {"prompt": "Tell a joke.", "reference": "a duck", "rubric": "Be funny above all.", "unit_tests": None}
+    extra = None
+    if in_extra_info:
+        prompt = np.array([{"role": "user", "content": "Tell a joke."}])
+        extra = {"prompt": prompt, "rubric": "Be funny above all.", "index": 3}
+        truth = "a duck"
+    verls_own = {"reward_router_address": "", "reward_model_tokenizer": object()}
+    assert score(server, "<think>a secret, worth 10</think>worth 90", truth, extra_info=extra, **verls_own) == 0.9
+    assert all(part in question(server) for part in ("Tell a joke.", "a duck", "Be funny above all."))
     assert "secret" not in question(server)
 
 
@@ -91,24 +83,119 @@ def test_a_failure_raises_and_is_a_number_only_where_that_was_asked_for(server: 
     assert score(server, "worth 80", on_failure=0.25) == 0.25
 
 
-@pytest.mark.parametrize("number", [math.nan, math.inf, True, "raise"])
-def test_a_failure_never_becomes_nan(server: FaultyServer, number: Any) -> None:
-    with pytest.raises(ConfigError, match="must be a finite number"):
-        score(server, "worth 80", on_failure=number)
-
-
-def test_settings_that_cannot_work_are_one_sentence() -> None:
+def test_settings_that_cannot_work_are_one_sentence(server: FaultyServer) -> None:
     with pytest.raises(ConfigError, match="must be a judge's name"):
         compute_score("jokes", "worth 80", "")
     with pytest.raises(ConfigError, match="ordres: unknown"):
-        compute_score("jokes", "worth 80", "", judge="embedded", ordres=2)
-    with pytest.raises(ConfigError, match="cannot be a setting of a judge"):
-        compute_score("jokes", "worth 80", "", judge="embedded", params=object())
+        score(server, "worth 80", ordres=2)
+    with pytest.raises(ConfigError, match="params"):
+        score(server, "worth 80", params=object())
+    for number in (math.nan, True, "raise"):
+        with pytest.raises(ConfigError, match="must be a finite number"):
+            score(server, "worth 80", on_failure=number)
 
 
 def test_one_judge_serves_all_responses(server: FaultyServer) -> None:
     assert [score(server, f"worth {worth}", params={"top_p": 0.5}) for worth in (10, 20, 30)] == [0.1, 0.2, 0.3]
     assert server.open_connections == 1
+
+
+# --- rows with criteria or rules --------------------------------------------------------------------------------------
+
+ASKED = [{"role": "user", "content": "Which planets are there?"}]
+RUBRICS = [
+    {"criterion": "names Mars", "points": 6, "tags": {"axis": "accuracy"}},
+    {"criterion": "names Venus", "points": 2, "tags": ["axis:accuracy"]},
+    {"criterion": "names Pluto", "points": -4, "tags": {"verifier": "llm", "function": "llm"}},
+]
+ROW = {"prompt": ASKED, "reward_model": {"style": "rubric", "ground_truth": "", "rubrics": RUBRICS}}
+NO_COMMA = "def check_following(instruction, response):\n    return ',' not in response"
+CRASHES = "def check_following(instruction, response):\n    return response.no_such_thing"
+TRUTH = {"checkers": ["[rule] Commas: none", "[llm] Content: names Mars"], "functions": [NO_COMMA, ""]}
+
+
+def graded(server: FaultyServer, answer: str, row: Any = ROW, **more: Any) -> float:
+    server.script(checker)
+    settings = {"grading": {"normaliser": "ruscarl_batch"}, "protocol": "checklist", **more}
+    return score(server, answer, extra_info=row, **settings)
+
+
+def checked(server: FaultyServer, answer: str, truth: Any = TRUTH, row: Any = None, **more: Any) -> float:
+    server.script(checker)
+    return score(server, answer, truth, extra_info=row or {"prompt": ASKED}, reasks=0, **more)
+
+
+def test_criteria_are_graded_in_one_question_by_ruscarls_formula_or_another(server: FaultyServer) -> None:
+    expected = {"Mars and Venus": 1.0, "Mars": 0.75, "Venus": 0.25, "Mars, Pluto": 0.25, "Pluto": 0.0, "none": 0.0}
+    assert {answer: graded(server, answer) for answer in expected} == expected
+    assert len(server.posts) == len(expected)
+    assert graded(server, "Pluto", grading={"normaliser": "healthbench", "reward": "score"}) == -0.5
+    parquet = {"prompt": np.array(ASKED), "reward_model": {"rubrics": np.array(RUBRICS, dtype=object)}, "num_turns": 2}
+    assert graded(server, "Mars", parquet) == 0.75
+    assert graded(server, "<think>Mars") == 0.0, "cut off in its thoughts, it has no answer"
+
+
+def test_a_row_without_criteria_is_no_zero(server: FaultyServer) -> None:
+    for row in (None, {"prompt": ASKED}, {"prompt": ASKED, "reward_model": {"ground_truth": ""}}):
+        with pytest.raises(InputError, match=r"no criteria, .* calipers generate"):
+            graded(server, "Mars", row, on_failure=0.0)
+    assert server.posts == []
+
+
+def test_rules_and_soft_constraints_give_the_share_of_rules_times_the_judges_bit(server: FaultyServer) -> None:
+    expected = {"Mars and Venus": 1.0, "Mars, Venus": 0.0, "Venus": 0.0, "<think>one, two</think>Mars": 1.0}
+    assert {answer: checked(server, answer) for answer in expected} == expected
+    asked = len(server.posts)
+    assert checked(server, "<think>Mars") == 0.0, "an answer that never came"
+    alone = {"checkers": ["[rule] Commas: none"], "functions": [NO_COMMA]}
+    assert [checked(server, answer, alone, {"index": 1}) for answer in ("Mars", "Mars, Venus")] == [1.0, 0.0]
+    assert len(server.posts) == asked, "rules alone need no judge and no prompt"
+
+
+def test_rules_may_be_judged_or_ignored_instead_of_run(server: FaultyServer) -> None:
+    truth = {"checkers": ["[rule] Venus: names Venus", "[llm] Mars: names Mars"], "functions": [CRASHES, ""]}
+    assert checked(server, "Mars", truth, rules="judge") == 0.0
+    assert "names Venus" in server.posts[-1]["messages"][0]["content"]
+    assert checked(server, "Mars", truth, rules="ignore") == 1.0
+    assert "names Venus" not in server.posts[-1]["messages"][0]["content"]
+    asked = len(server.posts)
+    with pytest.raises(CalipersError, match="got no score: abstained"):
+        checked(server, "Mars", truth)  # the rule crashes, which is no zero
+    assert len(server.posts) == asked
+
+
+@pytest.mark.parametrize("key", ["prompt", "instruction", "prompt_str", "prompt_text"])
+def test_what_was_asked_is_found_where_verif_has_it(server: FaultyServer, key: str) -> None:
+    assert checked(server, "Mars", row={key: "Which planets are there?"}) == 1.0
+    assert "Which planets are there?" in server.posts[-1]["messages"][-1]["content"]
+
+
+def test_rows_that_cannot_be_read_are_errors(server: FaultyServer) -> None:
+    cases: list[tuple[Any, Any, str]] = [
+        (TRUTH, {"index": 1}, "jokes: a judge must know what was asked, .* has prompt or instruction or prompt_str"),
+        ("", None, "the row has no rules"),
+        ({"checkers": ["[rule] x"], "functions": [""]}, None, r"functions\[0\]: a rule's source must be text"),
+    ]
+    for truth, row, words in cases:
+        with pytest.raises(InputError, match=words):
+            checked(server, "Mars", truth, row, rules="code")
+
+
+def test_a_group_of_the_agent_loop_has_the_rules_or_the_criteria_of_its_row_as_the_settings_say() -> None:
+    row = {"uid": "u", "raw_prompt": ASKED, "reward_model": {"ground_truth": json.dumps(TRUTH)}, "extra_info": ROW}
+    criteria, rules = (
+        read_settings({"judge": "embedded", **more}) for more in ({"protocol": "checklist"}, {"rules": "code"})
+    )
+    with pytest.warns(UserWarning, match=r"the rules in reward_model\.ground_truth\.checkers .*: not used"):
+        head = common_group_fields(row, criteria, rubric="")
+    assert head["rubric"].criteria[2].points == -4
+    with pytest.warns(UserWarning, match=r"the rubric in extra_info\.reward_model\.rubrics .*: not used"):
+        assert common_group_fields(row, rules, rubric="")["constraints"] == TRUTH
+    with pytest.raises(InputError, match="no criteria"):
+        common_group_fields({"raw_prompt": ASKED}, criteria, rubric="")
+
+
+# --- the package ------------------------------------------------------------------------------------------------------
 
 
 def test_importing_the_module_brings_neither_verl_nor_ray() -> None:
@@ -121,7 +208,3 @@ def test_importing_the_module_brings_neither_verl_nor_ray() -> None:
 def test_without_verl_its_classes_are_one_sentence_with_the_command() -> None:
     with pytest.raises(ConfigError, match=r"needs verl's V1 trainer .*pip install 'calipers\[verl\]'"):
         _ = verl.AgentLoopManager
-
-
-def test_other_names_are_unknown_as_in_any_module() -> None:
-    assert not hasattr(verl, "Manager")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -108,8 +107,6 @@ def refused(kind: Any, model: Path) -> dict[str, str]:
     """What the manager says, before any rollout, to configurations that cannot work."""
     wrong = {
         "no judge": [],
-        "typo": ["+calipers.judge=embedded", "+calipers.ordres=2"],
-        "key": ["+calipers.judge=embedded", "+calipers.api_key=secret"],
         "lone": ["+calipers.judge=embedded", "actor_rollout_ref.rollout.n=1"],
         "unreachable": [
             "+calipers.judge=vllm/judge",
@@ -143,10 +140,8 @@ def checks(asked: Asked) -> Answer:
     return said("{}" if "but unscored" in asked.body["messages"][-1]["content"] else verdicts(asked))
 
 
-def recipes(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
-    """Reward functions of RuscaRL's and VerIF's kind in verl's reward loop, on two judge servers, and in its agent
-    loop.
-    """
+def absolute(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
+    """Rows with criteria in verl's own reward loop, on two judge servers, and rows with rules in its agent loop."""
     from verl.experimental.reward_loop import RewardLoopManager  # noqa: PLC0415 - only where verl is
     from verl.trainer.ppo.v1 import AgentLoopManagerTQ  # noqa: PLC0415 - likewise
 
@@ -157,7 +152,7 @@ def recipes(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]
         config = configured(
             model,
             *(f"{function}.path=pkg://calipers.trainers.verl", f"{function}.name=compute_score"),
-            f"{kwargs}.recipe=rubric_batch",
+            f"{kwargs}.grading.normaliser=ruscarl_batch",
             *(f"{kwargs}.judge=vllm/judge", f"{kwargs}.base_url=[{server.url},{second.url}]"),
             *(f"{kwargs}.concurrency=4", f"{kwargs}.attempts=1", f"{kwargs}.reasks=0", "reward.num_workers=2"),
         )
@@ -176,46 +171,14 @@ def recipes(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]
     config = configured(
         model,
         *("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", "+calipers.attempts=1"),
-        *("+calipers.recipe=verif", "+calipers.reasks=0"),
+        *("+calipers.rules=code", "+calipers.reasks=0"),
     )
     truth = {"checkers": ["[rule] Price: not 90", "[llm] Content: names worth"], "functions": [FUNCTION, ""]}
     engine, model_of = manager_of(config, tokenizer), {"ground_truth": json.dumps(truth)}
     verif = engine.roll_out(["plain", "unscored"], prefix="i", reward_model=model_of)
     verif["alone"] = engine.roll_out(["plain"], prefix="j", partition="val", size=1, reward_model=model_of)
     server.script(judge)
-    return {"rubric_batch": batch, "verif": verif}
-
-
-def by_position(asked: Asked) -> Answer:
-    """Candidates of the prompt "even" are worth what their place is; others are worth what they say."""
-    question = asked.body["messages"][-1]["content"]
-    keys = re.findall(r"candidate (\w+)\n", question)
-    if "prompt even" not in question:
-        return judge(asked)
-    return said(json.dumps({"explanations": {}, "scores": dict(zip(keys, (90, 20, 60, 10), strict=True))}))
-
-
-def emptied() -> None:
-    """Take all rollouts out of the partition that verl trains on."""
-    import transfer_queue as tq  # noqa: PLC0415 - only where verl is
-
-    if keys := list(tq.kv_list("train").get("train", ())):
-        tq.kv_clear(keys=keys, partition_id="train")
-
-
-def resampling(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
-    """Groups of noise alone in verl's own filter of groups: unequal rewards, and a metric of 0.0 for all of them."""
-    server.script(by_position)
-    given = ("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", "+calipers.orders=2")
-    filtering = ("algorithm.filter_groups.enable=true", "algorithm.filter_groups.metric=calipers_signal")
-    engine = manager_of(configured(model, *given, "+calipers.reasks=0", *filtering), tokenizer)
-    emptied()  # groups of other managers lack the metric, which verl takes for an error
-    told = engine.roll_out(["plain", "ties", "even"], prefix="r")
-    taken = engine.sampled("async", 2, filter_groups_metric="calipers_signal")
-    told["trained"] = sorted({label.split(": ")[0] for label in engine.labels(taken["batch"].keys)})
-    told |= {name: taken[name] for name in ("refilled", "metrics")}
-    server.script(judge)
-    return told
+    return {"criteria": batch, "rules": verif}
 
 
 def no_judge(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
@@ -304,8 +267,7 @@ def main(out: Path) -> None:
             given = (folder / "model", tokenizer, server)
             parts: dict[str, Callable[[], Any]] = {
                 "agent_loop": lambda: agent_loop(*given),
-                "recipes": lambda: recipes(*given),
-                "resampling": lambda: resampling(*given),
+                "absolute": lambda: absolute(*given),
                 "no_judge": lambda: no_judge(*given),
                 "verl": unscored_in_verl,
             }

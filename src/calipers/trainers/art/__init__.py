@@ -2,7 +2,6 @@
 
 from calipers.trainers.art.reward import (
     DEFAULT_RUBRIC,
-    JudgedBy,
     Response,
     TrajectoryScore,
     judged_by,
@@ -10,4 +9,4 @@ from calipers.trainers.art.reward import (
     ruler_score_group,
 )
 
-__all__ = ["DEFAULT_RUBRIC", "JudgedBy", "Response", "TrajectoryScore", "judged_by", "ruler", "ruler_score_group"]
+__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "judged_by", "ruler", "ruler_score_group"]

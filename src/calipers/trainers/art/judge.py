@@ -10,19 +10,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from calipers.backends.connect import find_backend
-from calipers.backends.limits.limited import Limited
-from calipers.backends.names import name_without_password
-from calipers.config.arguments import require_above_zero, require_text, require_whole
+from calipers.config.arguments import require_whole
 from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
-from calipers.trainers.process import once_per_process
-
-MAX_PARALLEL: Final = 128
-"""The most calls in flight on an event loop, unless ``max_parallel_requests`` is given. RULER has no limit."""
+from calipers.trainers.process import as_judge, once_per_process
 
 _OPTIONS: Final[Mapping[str, str]] = {
     "api_base": "base_url",
@@ -30,15 +24,16 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "api_key": "api_key",
     "timeout": "timeout",
     "request_timeout": "timeout",
-    "num_retries": "retries",
-    "max_retries": "retries",
+    "num_retries": "attempts",
+    "max_retries": "attempts",
     "max_tokens": "max_tokens",
     "max_completion_tokens": "max_tokens",
     "max_parallel_requests": "concurrency",
 }
 """LiteLLM's names for options of a Judge."""
 
-_USUAL: Final[Mapping[str, Any]] = {"timeout": 120.0, "retries": 4, "max_tokens": 8192, "concurrency": MAX_PARALLEL}
+_USUAL: Final[Mapping[str, Any]] = {"timeout": 120.0, "attempts": 5, "max_tokens": 8192, "concurrency": 128}
+"""RULER has no limit on concurrent calls."""
 
 _IGNORED: Final = frozenset({"caching", "cache", "metadata", "tags", "verbose", "drop_params", "num_workers"})
 """Accepted without effect: the ledger caches, and parameters that a server refuses by name are dropped anyway."""
@@ -52,21 +47,6 @@ _SENT: Final = frozenset(
 """Parameters that are sent as they are. Others, which ``extra_body`` may hold, may be LiteLLM's own or misspelt."""
 
 
-class _Identity:
-    """Wraps an object as a cache key that is equal only to itself, whether or not the object can be hashed."""
-
-    __slots__ = ("wrapped",)
-
-    def __init__(self, wrapped: Any) -> None:
-        self.wrapped = wrapped
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.wrapped is other.wrapped
-
-    def __hash__(self) -> int:
-        return id(self.wrapped)
-
-
 def judge_for(
     judge_model: str | Backend | Judge,
     extra: Mapping[str, object] | None = None,
@@ -76,66 +56,38 @@ def judge_for(
 ) -> Judge:
     """Return the Judge that the arguments of ART's RULER describe.
 
-    The same arguments give the same Judge, in any event loop. Raises ConfigError for invalid arguments, before any
-    token is paid for.
+    The same arguments, the same function ``parse`` among them, give the same Judge, in any event loop. Raises
+    ConfigError for invalid arguments, before any token is paid for.
     """
-    if isinstance(judge_model, Judge):
+    if not isinstance(judge_model, str):
         if extra or debug or parse is not None:
             raise ConfigError(
-                "judge_model is a Judge, which has its own settings: instead of extra_litellm_params=, debug= and "
-                "parse_response= here, pass base_url=, params=, debug= and parse= when you make the Judge"
+                f"judge_model is a {type(judge_model).__name__}, which has its own settings: instead of "
+                "extra_litellm_params=, debug= and parse_response= here, pass base_url=, params=, debug= and parse= "
+                "when you make a calipers.Judge"
             )
-        return judge_model
-    options, body = _read_parameters({} if extra is None else _mapping("extra_litellm_params", extra))
-    source: str | _Identity
-    if isinstance(judge_model, str):
-        source = judge_model.strip()
-        options["base_url"] = _base_url(source, options.get("base_url"))
-    elif callable(getattr(judge_model, "complete", None)):
-        if given := [option for option in options if option not in {"max_tokens", "concurrency"}]:
-            raise ConfigError(f"{', '.join(given)}: set this on the Backend that you pass; it cannot be changed here")
-        source = _Identity(judge_model)
-    else:
-        raise ConfigError(
-            f"judge_model is a {type(judge_model).__name__}: it must be a judge's name such as 'openai/gpt-5-mini', "
-            "a calipers.Judge or a Backend"
-        )
-    chosen = {**_USUAL, **options}
-    max_tokens = chosen.pop("max_tokens")
-    shared = _shared(source, tuple(sorted(chosen.items())))
-    return _judge(shared, chosen["concurrency"], max_tokens, body, debug=debug, parse=_Identity(parse))
+        return as_judge(judge_model)
+    options = _judge_options({} if extra is None else extra)
+    options |= {"judge": judge_model.strip(), "debug": debug}
+    if base_url := options.get("base_url"):
+        options["base_url"] = _with_path(options["judge"], base_url)
+    try:
+        described = json.dumps(options, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"extra_litellm_params cannot be sent as JSON: {error}") from error
+    return _judge(described, parse)
 
 
 @once_per_process(maxsize=32)
-def _shared(source: str | _Identity, options: tuple[tuple[str, Any], ...]) -> Limited:
-    """Return a judge's connections and limit, which all Judges share that only read or ask differently."""
-    given = dict(options)
-    concurrency = given["concurrency"]
-    if isinstance(source, _Identity):
-        if isinstance(source.wrapped, Limited):
-            return source.wrapped
-        return Limited(source.wrapped, attempts=None, concurrency=concurrency)
-    address = {name: given.get(name) for name in ("base_url", "api_key")}
-    bare = find_backend(source, timeout=given["timeout"], **address)
-    return Limited(bare, name=name_without_password(source), attempts=given["retries"] + 1, concurrency=concurrency)
+def _judge(options: str, parse: Parse | None) -> Judge:
+    return Judge.of({**json.loads(options), "parse": parse})
 
 
-@once_per_process(maxsize=64)
-def _judge(shared: Limited, concurrency: int, max_tokens: int, body: str, *, debug: bool, parse: _Identity) -> Judge:
-    return Judge(
-        shared,
-        concurrency=concurrency,
-        calls={"max_tokens": max_tokens, "params": json.loads(body)},
-        records={"debug": debug},
-        parse=parse.wrapped,
-    )
-
-
-def _read_parameters(extra: Mapping[str, object]) -> tuple[dict[str, Any], str]:
-    """Return the options of a Judge in ``extra_litellm_params``, and the parameters to send, as JSON."""
+def _judge_options(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a Judge in ``extra_litellm_params``."""
     options: dict[str, Any] = {}
-    body: dict[str, object] = {}
-    for name, value in extra.items():
+    params: dict[str, Any] = {}
+    for name, value in _mapping("extra_litellm_params", extra).items():
         if value is None or value is False or name in _IGNORED:  # None means "not set", as in LiteLLM
             continue
         if name in _OPTIONS:
@@ -143,16 +95,15 @@ def _read_parameters(extra: Mapping[str, object]) -> tuple[dict[str, Any], str]:
             if options.setdefault(option, value) != value:
                 raise ConfigError(f"extra_litellm_params sets {option} twice, to {options[option]!r} and {value!r}")
         elif name == "extra_body":
-            body |= _mapping("extra_body", value)
+            params |= _mapping(name, value)
         elif name in _SENT:
-            body[name] = value
+            params[name] = value
         elif (name, value) != ("n", 1):
             raise _unknown(name)
-    _require_usable(options)
-    try:
-        return options, json.dumps(body, sort_keys=True, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"extra_litellm_params cannot be sent as JSON: {error}") from error
+    if "attempts" in options:
+        require_whole(num_retries=options["attempts"])
+        options["attempts"] += 1  # LiteLLM does not count the first one
+    return {**_USUAL, **options, "params": params}
 
 
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
@@ -165,21 +116,13 @@ def _unknown(name: str) -> ConfigError:
     known = _OPTIONS.keys() | _SENT | {"extra_body"}
     return ConfigError(
         f"extra_litellm_params: {name!r} is not read here.{did_you_mean(name, known)} A parameter of the server's goes "
-        "into extra_body=. For what LiteLLM itself does, pass a calipers.Judge or a Backend as judge_model; to read "
-        "replies of another form, parse_response="
+        "into extra_body=. For what LiteLLM itself does, pass a calipers.Judge or a Backend as judge_model; to "
+        "read replies of another form, parse_response="
     )
 
 
-def _require_usable(options: Mapping[str, Any]) -> None:
-    require_text(**{name: options.get(name) for name in ("base_url", "api_key")})
-    require_whole(**{name: options.get(name) for name in ("retries", "max_tokens", "concurrency")})
-    require_above_zero(**{name: options.get(name) for name in ("timeout", "max_tokens", "concurrency")})
-    if options.get("retries", 0) < 0:
-        raise ConfigError(f"extra_litellm_params: num_retries={options['retries']}: it must be 0 or more")
-
-
-def _base_url(judge: str, api_base: str | None) -> str | None:
+def _with_path(judge: str, api_base: str) -> str:
     """Return ``api_base`` as a base URL: LiteLLM's address of Ollama lacks the path of the OpenAI-compatible API."""
-    if api_base and judge.startswith(("ollama/", "ollama_chat/")) and not urlsplit(api_base).path.strip("/"):
+    if str(judge).startswith(("ollama/", "ollama_chat/")) and not urlsplit(api_base).path.strip("/"):
         return f"{api_base.rstrip('/')}/v1"
     return api_base

@@ -8,10 +8,10 @@ count of exceptions is looked up if ART is loaded.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs.art import art_trajectory_fields
@@ -20,7 +20,6 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
-from calipers.trainers.process import warn_untested
 from calipers.trainers.rewards import NEUTRAL, unscored_trajectories
 from calipers.trainers.run import (
     PATIENCE,
@@ -32,7 +31,7 @@ from calipers.trainers.run import (
 )
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
-__all__ = ["DEFAULT_RUBRIC", "JudgedBy", "Response", "TrajectoryScore", "judged_by", "ruler", "ruler_score_group"]
+__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "judged_by", "ruler", "ruler_score_group"]
 
 _MIN_SCORED = 2
 """If a group has unscored trajectories, at least this many others must be scored, so that rewards can be compared."""
@@ -101,7 +100,6 @@ async def ruler_score_group(
     Raises ConfigError, also with ``swallow_exceptions``, for invalid settings, and for a judge that refuses every
     question (a mistyped model, a wrong key), because then no group would be scored.
     """
-    warn_untested("openpipe-art")
     try:
         if not _trajectories(group):
             return _copied(group)
@@ -242,8 +240,14 @@ def _explanation(one: TrajectoryResult) -> str:
 # --- RULER's result types
 
 
+class _Record:
+    def model_dump(self) -> dict[str, Any]:
+        """Return the fields as plain data, as RULER's pydantic models do."""
+        return asdict(cast("Any", self))  # the dataclasses below
+
+
 @dataclass(kw_only=True)
-class TrajectoryScore:
+class TrajectoryScore(_Record):
     """The score of a trajectory, as RULER returns it.
 
     ``trajectory_id`` is the trajectory's position, from 1, as text. ``score`` is in [0, 1].
@@ -253,56 +257,15 @@ class TrajectoryScore:
     explanation: str
     score: float
 
-    def model_dump(self) -> dict[str, Any]:
-        """Return the fields as plain data, as RULER's pydantic model does."""
-        return asdict(self)
-
 
 @dataclass(kw_only=True)
-class Response:
+class Response(_Record):
     """All scores of a group, under RULER's name."""
 
     scores: list[TrajectoryScore]
 
-    def model_dump(self) -> dict[str, Any]:
-        """Return the fields as plain data, as RULER's pydantic model does."""
-        return asdict(self)
-
 
 # --- inside ART's own loops: in gather_trajectory_groups's after_each, and in PipelineTrainer's rollouts
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedBy:
-    """An async function that takes an ART group and returns the judged group, or None to skip it. See ``judged_by``."""
-
-    run: JudgedRun
-    rubric: str | None
-
-    @property
-    def judge(self) -> Judge:
-        """The Judge of the run."""
-        return self.run.judge
-
-    async def __call__(self, group: Group) -> Group | None:
-        """Return the ART group with the judge's rewards. If it cannot be judged, write a line to stderr and return
-        None.
-        """
-        self.run.require_running()
-        try:
-            judged = await ruler_score_group(group, self.judge, rubric=self.rubric)
-        except ConfigError as error:
-            self.run.end(error)
-            raise
-        except Exception as error:
-            # An error loses only this group, unless the gather has reached its max_exceptions.
-            if _exceeds_max_exceptions():
-                raise
-            self.run.lost(_left_out(error), why=one_line(str(error)))
-            self.run.require_running()
-            return None
-        self.run.succeeded()
-        return judged
 
 
 def judged_by(
@@ -314,7 +277,7 @@ def judged_by(
     stop: Stop | None = None,
     debug: bool = False,
     parse_response: Parse | None = None,
-) -> JudgedBy:
+) -> Callable[[Any], Awaitable[Any]]:
     """Return a function that judges every group of an ART run: ``after_each=judged_by(...)``, or awaited in a rollout.
 
     Arguments are those of ``ruler_score_group``. They are checked here, before the first rollout (ConfigError). For a
@@ -327,9 +290,27 @@ def judged_by(
     ends a gather. If a judge refuses every question, ``stop`` is called and ConfigError raised. A PipelineTrainer
     prints the exceptions of rollouts and continues, so pass its ``request_stop`` as ``stop``.
     """
-    warn_untested("openpipe-art")
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
-    return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=_write_to_stderr), rubric)
+    run = JudgedRun(judge, patience=patience, stop=stop, log=_write_to_stderr)
+
+    async def judged(group: Any) -> Any:
+        run.require_running()
+        try:
+            scored = await ruler_score_group(group, judge, rubric=rubric)
+        except ConfigError as error:
+            run.end(error)
+            raise
+        except Exception as error:
+            # An error loses only this group, unless the gather has reached its max_exceptions.
+            if _exceeds_max_exceptions():
+                raise
+            run.lost(_left_out(error), why=one_line(str(error)))
+            run.require_running()
+            return None
+        run.succeeded()
+        return scored
+
+    return judged
 
 
 def _exceeds_max_exceptions() -> bool:

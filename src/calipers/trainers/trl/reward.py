@@ -17,17 +17,16 @@ from calipers.errors import ConfigError
 from calipers.judging.api import check_or_continue
 from calipers.judging.judge import Judge
 from calipers.trainers.process import JudgeLike, as_judge, installed_version, require_sendable, run_coroutine
-from calipers.trainers.rewards import rewards_or_none, trajectory_rewards, undone_by_division
+from calipers.trainers.rewards import rewards_or_none, trajectory_rewards
 from calipers.trainers.rows import UNREADABLE, USUAL_RUBRIC_COLUMN, step_fields, warn_unused_columns
 from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, require_settings
 from calipers.trainers.trl.ranks import Ranks, is_single_process
-from calipers.trainers.trl.rows import Prompts, completion_rows, dataset_column, grouped_rows
+from calipers.trainers.trl.rows import completion_rows, dataset_column, grouped_rows
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 Version = tuple[int, int]
 
 OLDEST: Final[Version] = (0, 18)
-NEWEST: Final[Version] = (1, 16)
 AWAITS: Final[Version] = (1, 10)
 """The first TRL that awaits reward functions which are objects."""
 
@@ -82,22 +81,12 @@ def reward_func(  # noqa: PLR0913 - keywords
         )
     _check_version(installed_version("trl"), only_reward=only_reward, blocking=blocking)
     require_settings(patience=patience, stop=stop)
-    options = _Options(num_generations, only_reward, rubric_column, reference_column, patience, stop)
-    reward = (BlockingReward if blocking else AsyncReward)(judge, options, name=name)
+    kind = BlockingReward if blocking else AsyncReward
+    reward = kind(judge, name, num_generations, only_reward, rubric_column, reference_column, patience, stop)
     if check:
         for warning in run_coroutine(check_or_continue(reward.judge)):
             warnings.warn(f"{name}: {warning}", stacklevel=2)
     return reward
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    num_generations: int | None
-    only_reward: bool | None
-    rubric_column: str | None
-    reference_column: str | None
-    patience: Lasting
-    stop: Stop | None
 
 
 def _check_version(trl: Version | None, *, only_reward: bool | None, blocking: bool) -> None:
@@ -113,48 +102,37 @@ def _check_version(trl: Version | None, *, only_reward: bool | None, blocking: b
             f"TRL {shown} counts a row without a reward as 0, even if there is no other reward function: remove "
             "only_reward=True, or install trl>=1.6"
         )
-    if trl > NEWEST:
-        newest = ".".join(map(str, NEWEST))
-        warnings.warn(f"TRL {shown} is newer than {newest}, the newest that calipers was tested with", stacklevel=3)
 
 
+@dataclass(eq=False)
 class _Reward:
     """What both kinds of TRL reward function share; each process builds its own judge."""
 
-    def __init__(self, judge: JudgeLike, options: _Options, *, name: str) -> None:
-        self.__name__ = name
-        self._source = judge
-        self._options = options
-        self._trl = installed_version("trl")
+    source: JudgeLike
+    name: str
+    num_generations: int | None
+    only_reward: bool | None
+    rubric_column: str | None
+    reference_column: str | None
+    patience: Lasting
+    stop: Stop | None
+
+    def __post_init__(self) -> None:
+        self.__name__ = self.name
         self._judge: Judge | None = None
         self._run: JudgedRun | None = None
-        self._is_only = options.only_reward is True
         self._ranks: Ranks | None = None
-        self._warned = False
         self.judge  # noqa: B018 - built now, so that invalid settings are reported at once
 
     @property
     def judge(self) -> Judge:
         """Return the judge, built when first needed."""
         if self._judge is None:
-            self._judge = as_judge(self._source)
+            self._judge = as_judge(self.source)
         return self._judge
 
-    @property
-    def run(self) -> JudgedRun:
-        """Return the judge's training run. A group with a single scored row counts as lost."""
-        if self._run is None:
-            self._run = JudgedRun(
-                self.judge,
-                patience=self._options.patience,
-                stop=self._options.stop,
-                min_scored=_MIN_SCORED if self._is_only else None,
-                consequence="so nothing is learned from it" if self._is_only else "so the judge gives it no reward",
-            )
-        return self._run
-
     def __getstate__(self) -> dict[str, Any]:
-        require_sendable(self._source)
+        require_sendable(self.source)
         return self.__dict__ | {"_judge": None, "_run": None, "_ranks": None}
 
     async def _rewards(
@@ -164,51 +142,58 @@ class _Reward:
         step = getattr(columns.get("trainer_state"), "global_step", None)
         mode = getattr(getattr(trainer, "model", None), "training", None)
         training = mode if isinstance(mode, bool) else None
-        self._look_at(trainer)
+        run = self._run = self._run or self._begun(trainer)
         read = partial(self._rows, prompts, completions, columns)
-        size = _group_size(trainer, training, self._options.num_generations)
+        size = _group_size(trainer, training, self.num_generations)
         group = partial(
             grouped_rows,
             size=size,
-            prompts=_prompts(columns),
+            extended=_extended(columns, groups=len(prompts) // size),
             label="" if step is None else f"step {step}, ",
             extra=step_fields(step, training=training),
         )
         # TRL gives all processes the same number of rows, because otherwise it could not combine their rewards. So all
         # of them decide alike whether to exchange rows.
         if len(prompts) % size == 0 or is_single_process():
-            entries, part = await judged(self.run, group(read()), self._entries), slice(None)
+            entries, part = await judged(run, group(read()), self._entries), slice(None)
         else:
             self._ranks = self._ranks or Ranks()
-            entries, part = await self._ranks.judged(self.run, read, group, self._entries)
+            entries, part = await self._ranks.judged(run, read, group, self._entries)
         self._log(columns, entries, part)
         return [reward for reward, *_ in entries[part]]
 
+    def _begun(self, trainer: Any) -> JudgedRun:
+        """Return the judge's training run, in which a group with a single scored row counts as lost.
+
+        Raises ConfigError if the trainer has other reward functions, and this one was to be the only one.
+        """
+        functions = getattr(trainer, "reward_funcs", None)
+        count = len(functions) if isinstance(functions, list) else None
+        if self.only_reward and count is not None and count > 1:
+            raise ConfigError(
+                f"only_reward=True, but the trainer has {count} reward functions, and TRL adds 0 to the others' sum "
+                "for a row without a score. Remove only_reward=True: then a whole group gets no reward"
+            )
+        if self.only_reward is None:
+            self.only_reward = count == 1 and (installed_version("trl") or OLDEST) >= EXCLUDES_MISSING
+        return JudgedRun(
+            self.judge,
+            patience=self.patience,
+            stop=self.stop,
+            min_scored=_MIN_SCORED if self.only_reward else None,
+            consequence="so nothing is learned from it" if self.only_reward else "so the judge gives it no reward",
+        )
+
     def _rows(self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]) -> list[Row]:
-        rubric, reference = self._options.rubric_column, self._options.reference_column
+        rubric, reference = self.rubric_column, self.reference_column
         warn_unused_columns(columns, used=(rubric, reference))
         rubrics = dataset_column(columns, rubric, required=rubric != USUAL_RUBRIC_COLUMN)
         references = dataset_column(columns, reference, required=True)
         return completion_rows(prompts, completions, columns, rubrics=rubrics, references=references)
 
     def _entries(self, result: GroupResult) -> list[Entry]:
-        rewards = (trajectory_rewards if self._is_only else rewards_or_none)(result)
+        rewards = (trajectory_rewards if self.only_reward else rewards_or_none)(result)
         return [(reward, row, result) for reward, row in zip(rewards, result.trajectories, strict=True)]
-
-    def _look_at(self, trainer: Any) -> None:
-        """Raise ConfigError if the trainer does not fit the settings; warn at the first batch of what has no effect."""
-        options, functions = self._options, getattr(trainer, "reward_funcs", None)
-        count = len(functions) if isinstance(functions, list) else None
-        if options.only_reward and count is not None and count > 1:
-            raise ConfigError(
-                f"only_reward=True, but the trainer has {count} reward functions, and TRL adds 0 to the others' sum "
-                "for a row without a score. Remove only_reward=True: then a whole group gets no reward"
-            )
-        if options.only_reward is None and self._run is None:
-            self._is_only = count == 1 and self._trl is not None and self._trl >= EXCLUDES_MISSING
-        first, self._warned = not self._warned, True
-        if first and (note := _undone(trainer, count, self.judge.settings.reward.kind)):
-            warnings.warn(f"{self.__name__}: {note}", stacklevel=2)
 
     def _log(self, columns: Mapping[str, Any], entries: Sequence[Entry], part: slice) -> None:
         """Log metrics of the judge, and its explanations as a column of TRL's table, if this TRL accepts them."""
@@ -272,11 +257,12 @@ def judge_metrics(entries: Sequence[Entry], *, alone: bool) -> dict[str, float]:
     return metrics
 
 
-def _prompts(columns: Mapping[str, Any]) -> Prompts:
-    if columns.get("environments") is not None:  # they extend prompts when they start
-        return "extended"
-    # AsyncGRPOTrainer may have environments, but passes neither them nor a state. Neither does a loop of one's own.
-    return "unknown" if columns.get("trainer_state") is None else "same"
+def _extended(columns: Mapping[str, Any], *, groups: int) -> bool:
+    """Return whether environments may have extended the prompts of a group.
+
+    AsyncGRPOTrainer may have environments, but passes neither them nor a state. It passes a single group.
+    """
+    return columns.get("environments") is not None or (columns.get("trainer_state") is None and groups == 1)
 
 
 def _group_size(trainer: Any, training: bool | None, num_generations: int | None) -> int:  # noqa: FBT001 - private
@@ -294,17 +280,3 @@ def _group_size(trainer: Any, training: bool | None, num_generations: int | None
             f"reward_func was given num_generations={num_generations}, but the trainer has {shown}: they must be equal"
         )
     return shown
-
-
-def _undone(trainer: Any, functions: int | None, kind: str | None) -> str | None:
-    """Return a warning if the trainer's division undoes this ``kind`` of rewards.
-
-    Beside another reward, the size of the judge's has an effect on what the trainer divides.
-    """
-    if getattr(trainer, "multi_objective_aggregation", None) == "normalize_then_sum":
-        instead = "Set multi_objective_aggregation to 'sum_then_normalize', and scale_rewards to 'batch' or 'none'"
-    elif str(getattr(trainer, "scale_rewards", None)) in {"group", "True"} and (functions or 1) == 1:
-        instead = "Set scale_rewards to 'batch' or 'none'"
-    else:
-        return None
-    return undone_by_division(kind, instead=instead)

@@ -1,25 +1,19 @@
 """Convert the arguments of a TRL reward function (prompts, completions, dataset columns) to rows, grouped by position.
 
-TRL shows reward functions neither tools nor, before 1.0, environments. The tools are found on the trainer that makes
-the call. TRL is never imported.
+TRL shows reward functions no tools; they are found on the trainer that makes the call. TRL is never imported.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs.parts import openai_tool_definitions
-from calipers.trainers.rows import Images, is_nan, prompt_messages, rubric_of_value, split_reasoning
+from calipers.trainers.rows import Images, is_nan, prompt_messages, rubric_of_value
 from calipers.trainers.run import Row
 from calipers.types import Tool
-
-Prompts: TypeAlias = Literal["same", "extended", "unknown"]
-"""Whether the prompts of a group are equal, or environments have extended them; unknown where no state is passed."""
 
 
 def completion_rows(
@@ -39,11 +33,13 @@ def completion_rows(
     for name, column in (("completions", completions), ("rubrics", rubrics), ("references", references)):
         if column is not None and len(column) != count:
             raise InputError(f"there are {count} prompts but {len(column)} {name}")
-    had, images = _tools_of_rows(columns, count), Images()
+    tools = getattr(getattr(columns.get("log_metric"), "__self__", None), "tools", None)
+    shown = {"tools": _definitions(tools)} if isinstance(tools, list | tuple) and tools else {}
+    images = Images()
     return [
         Row(
             None,
-            _member(completions[at], images) | ({"tools": had[at]} if had[at] is not None else {}),
+            _member(completions[at], images) | shown,
             prompt_messages(images.to_urls(prompts[at])),
             None if rubrics is None else rubric_of_value(rubrics[at], f"row {at + 1}: its rubric"),
             None if references is None else references[at],
@@ -56,15 +52,16 @@ def grouped_rows(
     batch: Sequence[Row],
     size: int,
     *,
-    prompts: Prompts = "same",
+    extended: bool = False,
     label: str = "",
     extra: Mapping[str, Any] | None = None,
 ) -> list[Row]:
     """Return the rows in groups of ``size`` neighbours each.
 
-    A group's id has the positions of its rows in the batch, from 1, after ``label``; ``extra`` is recorded with it.
-    Raises ConfigError if the batch does not consist of whole groups, or if a group certainly has rollouts of different
-    prompts: then ``size`` or the order of the rows is not the trainer's.
+    A group's id has the positions of its rows in the batch, from 1, after ``label``; ``extra`` is recorded with it. If
+    environments have ``extended`` the prompts, those of a group may differ, and each is shown with its own rollout.
+    Otherwise such a group is a ConfigError, as is a batch that does not consist of whole groups: then ``size`` or the
+    order of the rows is not the trainer's.
     """
     if len(batch) % size:
         raise ConfigError(
@@ -72,33 +69,19 @@ def grouped_rows(
             "num_generations= to the trainer's own, and make per_device_train_batch_size x processes x "
             "steps_per_generation divisible by it"
         )
-    parts = [batch[start : start + size] for start in range(0, len(batch), size)]
-    # Rows of one prompt are in several groups, though groups hold other prompts too: nothing extends prompts so.
-    in_groups = Counter(key for part in parts for key in {repr(row.prompt) for row in part})
     rows: list[Row] = []
-    for number, members in enumerate(parts):
-        where = f"rows {number * size + 1}-{(number + 1) * size}"
+    for start in range(0, len(batch), size):
+        members, where = batch[start : start + size], f"rows {start + 1}-{start + size}"
         shared = all(row.prompt == members[0].prompt for row in members)
-        if not shared and prompts != "extended":
-            certain = prompts == "same" or any(in_groups[repr(row.prompt)] > 1 for row in members)
-            _refuse_mixed(where, size, certain=certain)
-        named = (replace(row, key=number, name=f"{label}{where}", extra=dict(extra or {})) for row in members)
+        if not shared and not extended:
+            raise ConfigError(
+                f"{where} of the batch have different prompts, so they are no group: num_generations={size} is not the "
+                "trainer's group size, or the rows of a prompt are not neighbours (in evaluation the size is "
+                "num_generations_eval; TRL before 1.0 does not pass it to reward functions: keep them equal there)"
+            )
+        named = (replace(row, key=start, name=f"{label}{where}", extra=dict(extra or {})) for row in members)
         rows += named if shared else map(_with_prompt, named)
     return rows
-
-
-def _refuse_mixed(where: str, size: int, *, certain: bool) -> None:
-    if certain:
-        raise ConfigError(
-            f"{where} of the batch have different prompts, so they are no group: num_generations={size} is not the "
-            "trainer's group size, or the rows of a prompt are not neighbours (in evaluation the size is "
-            "num_generations_eval; TRL before 1.0 does not pass it to reward functions: keep them equal there)"
-        )
-    warnings.warn(
-        f"rows of one group have different prompts ({where}): if no environment extended them, they are not answers to "
-        f"the same question, and num_generations={size} is wrong",
-        stacklevel=2,
-    )
 
 
 def _with_prompt(row: Row) -> Row:
@@ -114,19 +97,7 @@ def _member(completion: Any, images: Images) -> dict[str, Any]:
         shown = images.to_urls(completion)
     except InputError:
         shown = completion  # and is refused with its image
-    if not isinstance(shown, list | tuple):
-        shown = [shown]
-    return {"messages": [split_reasoning(one) if isinstance(one, Mapping) else one for one in shown]}
-
-
-def _tools_of_rows(columns: Mapping[str, Any], rows: int) -> list[tuple[Tool, ...] | None]:
-    trainer = getattr(columns.get("log_metric"), "__self__", None)
-    by_environment, names = getattr(trainer, "_env_tools", None), getattr(trainer, "_batch_environments", None)
-    if isinstance(by_environment, Mapping) and isinstance(names, list) and len(names) == rows:
-        made = {name: _definitions(by_environment.get(name, ())) for name in set(names)}
-        return [made[name] for name in names]
-    shown = getattr(trainer, "tools", None)
-    return [_definitions(shown) if isinstance(shown, list | tuple) else None] * rows
+    return {"messages": shown if isinstance(shown, list | tuple) else [shown]}
 
 
 def _definitions(tools: Sequence[Any]) -> tuple[Tool, ...] | None:
@@ -140,7 +111,7 @@ def _definitions(tools: Sequence[Any]) -> tuple[Tool, ...] | None:
 
             definitions.append(get_json_schema(tool))
     try:
-        return openai_tool_definitions(definitions) if definitions else None
+        return openai_tool_definitions(definitions)
     except InputError as error:
         raise ConfigError(f"the tools of the trainer: {error}") from error
 

@@ -19,14 +19,18 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.trainers.cohorts import Cohorts, MemberResult
-from calipers.trainers.process import warn_untested
-from calipers.trainers.rewards import is_noise_alone, undone_by_division
 from calipers.trainers.run import JudgedRun
-from calipers.trainers.verl.rows import common_group_fields, group_scorer, member_of_outputs, step_of_row
-from calipers.trainers.verl.settings import VerlSettings, make_judge, read_settings
+from calipers.trainers.verl.judging import (
+    VerlSettings,
+    common_group_fields,
+    group_scorer,
+    make_judge,
+    member_of_outputs,
+    read_settings,
+    step_of_row,
+)
 
 _log = logging.getLogger(__name__)
-_VERL_LOGGER = AgentLoopManagerTQ.__module__
 _VerlWorker: Any = AgentLoopWorkerTQ.__ray_metadata__.modified_class
 _METHODS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
 
@@ -68,7 +72,6 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
             deadline=None,
             on_lost=self._run.lost_before_judging,
         )
-        _omit_tracebacks(self._run)
         self._groups: dict[Any, _Group] = {}
 
     async def generate_sequences(self, batch: Any) -> None:
@@ -107,7 +110,7 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
                 self._leave_out(result, kwargs)
                 return
             outputs[-1].reward_score = result.reward
-            outputs[-1].extra_fields["reward_extra_info"] = logged_extra_info(result, self._settings)
+            outputs[-1].extra_fields["reward_extra_info"] = logged_extra_info(result, result.reward)
             outputs[-1].metrics.compute_score = time.perf_counter() - start
         await super()._agent_loop_postprocess(outputs, validate, **kwargs)
 
@@ -132,7 +135,7 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
     def _leave_out(self, result: MemberResult, row: Mapping[str, Any]) -> None:
         what = f"rollout {row['session_id']} of {row['uid']}"
         if result.rewarded == 0:
-            raise LostGroupError(f"{what} gets no reward: {result.reason}")
+            raise CalipersError(f"{what} gets no reward: {result.reason}")
         if result.group is None:  # a judged group is logged already
             _log.warning("%s is left out of its group: %s", what, result.reason)
 
@@ -155,25 +158,9 @@ class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no
         try:
             for warning in await judge.check():
                 _log.warning("the judge: %s", warning)
-            if note := _undone(judge.settings.reward, self.config.algorithm):
-                _log.warning("%s", note)
         finally:
             judge.close()
         await super()._init_agent_loop_workers()
-
-
-class LostGroupError(CalipersError):
-    """Raised in a rollout whose group got no reward, so that verl counts it as failed. The group is logged already."""
-
-
-def _omit_tracebacks(run: JudgedRun) -> None:
-    """Remove the tracebacks of lost groups from verl's log, which already has a line for each lost group."""
-
-    def is_new(record: logging.LogRecord) -> bool:
-        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-        return not isinstance(error, LostGroupError) and (run.ended is None or str(error) != run.ended)
-
-    logging.getLogger(_VERL_LOGGER).addFilter(is_new)
 
 
 def settings_in_config(config: Any) -> VerlSettings:
@@ -184,7 +171,6 @@ def settings_in_config(config: Any) -> VerlSettings:
 
 def require_groups(config: Any, settings: VerlSettings) -> None:
     """Raise ConfigError for a version or configuration of verl in which no prompt has several rollouts to compare."""
-    warn_untested("verl")
     if missing := [name for name in _METHODS if not hasattr(_VerlWorker, name)]:
         raise ConfigError(f"verl {version('verl')} has no {', '.join(missing)}: pip install 'verl>=0.9,<0.10'")
     if not config.transfer_queue.enable:
@@ -203,28 +189,8 @@ def require_groups(config: Any, settings: VerlSettings) -> None:
         )
 
 
-def _undone(reward: Any, algorithm: Any) -> str | None:
-    """Return a warning if verl's division undoes what ``reward`` does to each group."""
-    divides = algorithm.get("norm_adv_by_std_in_grpo", True)
-    if not divides or algorithm.adv_estimator not in {"grpo", "grpo_vectorized", "grpo_passk", "gdpo"}:
-        return None
-    return undone_by_division(reward.kind, instead="Set algorithm.norm_adv_by_std_in_grpo=false")
-
-
-def logged_extra_info(result: MemberResult, settings: VerlSettings) -> dict[str, float]:
-    """Return what verl logs with a rollout's reward. Keys are the same for every rollout, and values are numbers.
-
-    ``calipers_signal`` is for verl's filter of groups: 0.0 for every rollout of a group whose scores are all noise,
-    else the reward.
-    """
+def logged_extra_info(result: MemberResult, reward: float) -> dict[str, float]:
+    """Return what verl logs with a rollout's reward. Keys are the same for every rollout, and values are numbers."""
     score = result.member.score if result.member is not None else None
     count = len(result.group.trajectories) if result.group is not None else result.rewarded
-    reward = float(result.required())
-    info = {
-        "calipers_score": reward if score is None else float(score),
-        "calipers_rewarded": result.rewarded / count,
-        "calipers_signal": 0.0 if result.group is not None and is_noise_alone(result.group) else reward,
-    }
-    if settings.recipe is not None:
-        info["acc"] = float(reward > 0.5) if settings.recipe == "rubric_batch" else reward
-    return info
+    return {"calipers_score": reward if score is None else score, "calipers_rewarded": result.rewarded / count}

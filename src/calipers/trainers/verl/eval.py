@@ -7,8 +7,7 @@ neither verl nor Ray.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from calipers.errors import CalipersError, ConfigError, InputError
@@ -19,10 +18,16 @@ from calipers.judging.judge import Judge
 from calipers.rubric.dataset_standards import ground_truth_object
 from calipers.trainers.process import once_per_process, run_coroutine
 from calipers.trainers.rows import assistant_message, prompt_messages, standards_of_row
-from calipers.trainers.verl.rows import common_group_fields, group_scorer
-from calipers.trainers.verl.settings import VerlSettings, make_judge, read_settings
+from calipers.trainers.verl.judging import (
+    VerlSettings,
+    common_group_fields,
+    group_scorer,
+    make_judge,
+    read_settings,
+    row_constraints,
+)
 from calipers.types import GroupResult, Rubric, TrajectoryGroup
-from calipers.verifiers.constraints import read_constraints
+from calipers.types.encoding import finite_number
 
 _VERL_ARGUMENTS: Final = frozenset({"reward_router_address", "reward_model_tokenizer"})
 """Arguments that verl's reward loop passes in addition to ``reward_kwargs``."""
@@ -42,38 +47,38 @@ def compute_score(
 ) -> float:
     """Return the quality of one response in verl, from 0 to 1 (or in the judge's ``reward_range``).
 
-    ``settings`` are options of ``calipers.Judge``, as in ``reward_kwargs``, and ``recipe`` and ``rules`` as in verl's
-    table. ``judge`` is required. ``ground_truth`` is a reference, or an object (or its JSON text) with any of these
-    fields: ``prompt`` (text or messages), ``reference``, ``rubric``, ``rubrics``, and rules. Missing fields are taken
-    from ``extra_info``. A row with rules is scored by the recipe ``verif``, unless ``recipe`` says otherwise. The
-    default ``protocol`` is pointwise, or checklist if the row has criteria.
+    ``settings`` are options of ``calipers.Judge``, as in ``reward_kwargs``, and ``rules`` as in verl's table; ``judge``
+    is required. ``ground_truth`` is a reference, or an object (or its JSON text) with any of these fields: ``prompt``
+    (text or messages), ``reference``, ``rubric``, ``rubrics``, and rules. Missing fields are taken from ``extra_info``.
+    The row decides the defaults: with rules, ``rules="code"``; with criteria, ``protocol="checklist"``; otherwise
+    ``protocol="pointwise"``.
 
     Raises CalipersError if the judge gives no score. With ``on_failure``, that number is returned instead, and counts
     in every average like a score. Raises ConfigError for invalid settings, and for a judge that refuses every question;
-    InputError for a row that cannot be read, without what its recipe needs, or with a question for the judge and no
-    prompt where rules are not the whole answer.
+    InputError for a row that cannot be read, or with soft constraints and no prompt.
     """
-    if on_failure is not None and (
-        isinstance(on_failure, bool) or not isinstance(on_failure, int | float) or not math.isfinite(on_failure)
-    ):
+    if on_failure is not None and finite_number(on_failure) is None:
         raise ConfigError(f"on_failure={on_failure!r}: it must be a finite number; without it, a failure raises")
     row: dict[str, Any] = {"reward_model": {"ground_truth": ground_truth}, "extra_info": extra_info}
     stated = standards_of_row(row)
-    if stated.rules is not None and settings.get("recipe") is None:
-        settings = {**settings, "recipe": "verif"}
-    if settings.get("recipe") is None:
-        protocol = "checklist" if isinstance(stated.rubric, Rubric) else "pointwise"
-        settings = {"protocol": protocol, **settings, "absolute": True}
-    judge, scorer, table = _scorer(_as_text({"reference": True, **settings}))
+    usual: dict[str, Any] = {}
+    if stated.rules is not None:
+        usual = {"rules": "code"}
+    elif isinstance(stated.rubric, Rubric):
+        usual = {"protocol": "checklist"}
+    elif "rules" not in settings:
+        usual = {"protocol": "pointwise", "absolute": True}
+    chosen = {key: value for key, value in settings.items() if key not in _VERL_ARGUMENTS}
+    judge, scorer, table = _scorer(json.dumps(plain_data({"reference": True, **usual, **chosen}), sort_keys=True))
     prompt = _prompt(ground_truth, extra_info)
     row["raw_prompt"] = prompt_messages(prompt or ())
     common = common_group_fields(row, table, rubric=judge.settings.standards)
-    if prompt is None and table.recipe == "verif" and read_constraints(common["ground_truth"], rules=table.rules).soft:
+    group = as_group({**common, "trajectories": [{"messages": [assistant_message(solution_str)]}]})
+    if prompt is None and table.rules is not None and row_constraints(group, rules=table.rules).soft:
         raise InputError(
             f"{data_source}: a judge must know what was asked, and neither the ground truth nor extra_info has "
             f"{' or '.join(_PROMPTS)}. calipers generate -o OUT.parquet writes the prompt into the ground truth"
         )
-    group = as_group({**common, "trajectories": [{"messages": [assistant_message(solution_str)]}]})
     (scored,) = run_coroutine(_judged(judge, scorer, group)).trajectories
     if scored.reward is not None and scored.score is not None:
         return scored.reward
@@ -94,21 +99,6 @@ def _scorer(table: str) -> tuple[Judge, Judge | Hybrid, VerlSettings]:
     settings = read_settings(json.loads(table))
     judge = make_judge(settings)
     return judge, group_scorer(settings, judge), settings
-
-
-def _as_text(settings: Mapping[str, Any]) -> str:
-    """Return verl's ``reward_kwargs`` as text, equal for all responses. Raises ConfigError for what is no setting."""
-    given = {key: value for key, value in settings.items() if key not in _VERL_ARGUMENTS}
-    return json.dumps(given, sort_keys=True, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    """Return OmegaConf's tables and lists as plain dicts and lists."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Iterable):
-        return list(value)
-    raise ConfigError(f"{value!r} cannot be a setting of a judge: settings are text, numbers, lists and tables")
 
 
 def _prompt(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Any:
