@@ -45,7 +45,7 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(folder: Path) -> None:
     cases = [
         (("distill", "run.db", "-o", "groups.jsonl"), "is a file; name a folder"),
         (("distill", "nowhere.db", "-o", "new"), "nowhere.db"),
-        (("distill", "groups.jsonl", "-o", "new"), "the ledger cannot be read"),
+        (("distill", "groups.jsonl", "-o", "new"), "is no ledger"),
         (("distill", "run.db", "-o", "new", "--run", "7"), "it has no run 7"),
         (("distill", "run.db", "-o", "new", "--teacher", "ann"), "no group was scored by it alone"),
         (("score", "groups.jsonl", "-o", "none.jsonl", "--judge", "local:broken"), "local:broken: model.json is damag"),
