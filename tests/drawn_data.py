@@ -101,7 +101,7 @@ def _scaffold(seed: Any) -> Any:
         (f"Is {number}.", rng.choice((1.0, 2.5, -2.0, 0.0))) for number in range(rng.choice((0, 1, 2, 3, 5, 8)))
     ]
     total, size = rng.choice((1, 2, 5, 100)), rng.choice((1, 2, 4))
-    schedule = Schedule(total, rng.choice(("sigmoid", "linear", "constant")))
+    schedule = Schedule(total)
     step, place = rng.randint(1, total + 1), rng.randint(1, size)
     prompt = rng.choice((
         [{"role": "user", "content": "q"}], [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], [],
@@ -109,7 +109,7 @@ def _scaffold(seed: Any) -> Any:
     run = rng.choice(("", "r"))
     shown = scaffolded(prompt, criteria, schedule=schedule, step=step, place=place, size=size, run=run)
     scores = [rng.choice((None, 0.0, 0.5, -0.5, 1.0, 1.5)) for _ in range(rng.choice((0, 1, 2, 5)))]
-    whole = dataset_score(scores, bootstraps=rng.choice((10, 50)))
+    whole = dataset_score(scores)
     numbers = [getattr(whole, name) for name in whole.__slots__]
     return [shown, [round(one, 6) if isinstance(one, float) else one for one in numbers]]
 

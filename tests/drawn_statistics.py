@@ -119,7 +119,6 @@ def grading(rng: random.Random) -> Grading:
         normaliser=rng.choice(list(NORMALISERS)),  # type: ignore[arg-type]  # names of formulas
         on_missing=rng.choice(get_args(OnMissing)),
         coverage=rng.choice((0.5, 0.8, 1.0)),
-        floor=rng.choice((0.0, -0.5, 0.1, 1.5)),
         reward=rng.choice(("stretched", "stretched", "stretched", "score")),
     )
 
@@ -221,9 +220,7 @@ def _priors(rng: random.Random) -> Any:
 def _graded(rng: random.Random) -> Any:
     of, by = rubric(rng), grading(rng)
     said = verdicts(rng, of)
-    found = graded(
-        of, said, normaliser=by.normaliser, on_missing=by.on_missing, coverage=rng.choice((0.5, 0.8, 0.625)), floor=0.1
-    )
+    found = graded(of, said, normaliser=by.normaliser, on_missing=by.on_missing, coverage=rng.choice((0.5, 0.8, 0.625)))
     ruled = {name: Verdict(met) for name, met in said.items() if rng.random() < 0.6}
     open_, score = criteria_for_judge(of, ruled, by), score_from_rules(of, ruled, by)
     return [

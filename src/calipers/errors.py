@@ -6,7 +6,6 @@
     ├── ConfigError        wrong settings: raised before any token is spent
     ├── InputError         a file or value that cannot be read: names file, line and remedy
     ├── LedgerError        the ledger cannot be opened, read or written
-    ├── UngradedError      a criterion has no verdict, and Grading says on_missing="raise"
     └── BackendError       a call to a judge without an answer; it has a kind and never leaves score_group
         ├── TransientError     may succeed later: retried with backoff, honouring ``retry_after``
         └── PermanentError     the same call will fail again
@@ -43,10 +42,6 @@ class InputError(CalipersError):
 
 class LedgerError(CalipersError):
     """The ledger cannot be opened, read or written."""
-
-
-class UngradedError(CalipersError):
-    """A criterion has no verdict, and ``Grading(on_missing="raise")`` makes this an error."""
 
 
 class BackendError(CalipersError):

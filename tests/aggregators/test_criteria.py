@@ -34,12 +34,11 @@ def test_an_incomplete_grading_counts_only_as_its_policy_says() -> None:
     partial = Grading(on_missing="partial", coverage=0.7)
     assert scores((True, "a", 0), (None, "b", 0), grading=partial) == (1.0, None)
     assert scores((None, "a", 0), (True, "b", 0), grading=partial) == (None, None)
-    assert scores(grading=Grading(on_missing="floor", floor=-0.5)) == (-0.5, None)
     assert scores() == (None, None)
 
 
 def test_who_has_no_criteria_has_no_score() -> None:
-    assert CriteriaScores(Grading(on_missing="floor"), (None,))([], 1) == Scores((None,), (None,))
+    assert CriteriaScores(Grading(on_missing="partial"), (None,))([], 1) == Scores((None,), (None,))
 
 
 def test_equal_sums_are_bit_equal() -> None:

@@ -88,15 +88,6 @@ def test_bad_usage_is_one_sentence_with_the_remedy(folder: Path, calipers: Calip
     assert mismatches(calipers, cases) == []
 
 
-def test_output_dir_holds_the_official_evaluators_two_files(folder: Path, calipers: Calipers) -> None:
-    (folder / "results").mkdir()
-    run = calipers("ifeval", "responses.jsonl", "--input", "data.jsonl", "--output-dir", "results")
-    assert run.code == 0, run.err
-    for reading, followed in (("strict", [[True], [False, True], [False]]), ("loose", [[True], [True, True], [False]])):
-        lines = (folder / "results" / f"eval_results_{reading}.jsonl").read_text(encoding="utf-8").splitlines()
-        assert [json.loads(line)["follow_instruction_list"] for line in lines] == followed
-
-
 def test_parquet_and_columns_of_responses_are_read(folder: Path, calipers: Calipers) -> None:
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
     import pyarrow.parquet as pq  # noqa: PLC0415 - looked for above

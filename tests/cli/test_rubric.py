@@ -84,6 +84,7 @@ def test_mistakes_are_one_sentence(calipers: Calipers) -> None:
     )
     cases: list[tuple[tuple[str, ...], str]] = [
         (("rubric", "check", "none.toml"), "none.toml: there is no such file"),
+        (("rubric", "check", "nope"), "nope: there is no such file"),
         (("rubric", "check", "rules.toml"), "criterion 'r': rule: unknown verifier 'regx'; did you mean regex?"),
         ((*draft, "no/r.toml", "--judge", "vllm/m"), "its folder does not exist"),
         ((*draft, "r.toml", "--judge", "m"), "is not a judge name"),

@@ -35,12 +35,6 @@ def test_the_score_itself_where_that_is_asked_for() -> None:
     assert rewards([-0.5, None], MIXED, MIXED, grading=Grading(reward="score")) == (-0.5, None)
 
 
-def test_a_floor_below_everything_stays_below_everything() -> None:
-    floor = Grading(on_missing="floor", floor=-2.0)
-    found = rewards([-2.0, -0.5, 1.0], MIXED, MIXED, MIXED, grading=floor)
-    assert found == pytest.approx((0.0, 0.5, 1.0))
-
-
 @given(st.lists(st.floats(-0.5, 1.0), min_size=2, max_size=6))
 def test_order_and_ties_are_kept(values: list[float]) -> None:
     found = [one for one in rewards(list(values), *[MIXED] * len(values)) if one is not None]

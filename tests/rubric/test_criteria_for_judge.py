@@ -27,7 +27,6 @@ def left(ruled: dict[str, bool | None], **grading: Any) -> list[str]:
     ({"short": True, "comma": False}, {}, ["kind"]),
     ({"short": False, "comma": True}, {}, ["kind"]),
     ({"short": None, "comma": True}, {}, []),
-    ({"short": None, "comma": True}, {"on_missing": "raise"}, []),
     ({"short": None, "comma": True}, {"on_missing": "partial"}, ["kind"]),
     ({"short": False, "comma": False}, {"normaliser": "all_or_nothing"}, []),
     ({"short": True, "comma": True}, {"normaliser": "all_or_nothing"}, []),

@@ -46,36 +46,25 @@ def test_the_papers_best_schedule_shows_what_its_code_shows() -> None:
         assert [count(shown(place, step=step)) for place in range(1, 9)] == counts, step
 
 
-def test_other_schedules_are_their_formulas() -> None:
-    linear, constant = Schedule(101, step="linear"), Schedule(100, step="constant")
-    assert [linear.share(step, 1, 1) for step in (1, 51, 101, 200)] == [1.0, 0.5, 0.0, 0.0]
-    assert [constant.share(99, place, 3) for place in (1, 2, 3)] == [1.0, 0.5, 0.0]
+def test_a_schedule_of_one_step_or_without_bounds_is_a_share() -> None:
     assert Schedule(1).share(1, 1, 1) == 1.0
     assert Schedule(10, steepness=1e6).share(10, 1, 1) == 0.0
 
 
-@given(st.sampled_from(["linear", "sigmoid"]), st.integers(2, 400), st.integers(1, 400), st.integers(2, 16), st.data())
-def test_the_share_is_that_of_the_published_formulas_to_the_last_bit(
-    step: Any, total: int, at: int, size: int, data: Any
-) -> None:
+@given(st.integers(2, 400), st.integers(1, 400), st.integers(2, 16), st.data())
+def test_the_share_is_that_of_the_published_formula(total: int, at: int, size: int, data: Any) -> None:
     at, place = min(at, total), data.draw(st.integers(1, size))
-    done = (at - 1) / (total - 1)
-    falling = {"linear": (total - at) / (total - 1), "sigmoid": 1.0 / (1.0 + math.exp((done - 0.2) * 125.0))}
-    share = Schedule(total, step=step).share(at, place, size)
-    assert round(share * 40) == round((size - place) / (size - 1) * falling[step] * 40)
-    assert 0 <= Schedule(total, step=step).share(at + 1, place, size) <= share <= 1
+    falling = 1.0 / (1.0 + math.exp(((at - 1) / (total - 1) - 0.2) * 125.0))
+    share = Schedule(total).share(at, place, size)
+    assert round(share * 40) == round((size - place) / (size - 1) * falling * 40)
+    assert 0 <= Schedule(total).share(at + 1, place, size) <= share <= 1
 
 
 def test_a_draw_follows_run_prompt_step_and_place() -> None:
-    constant = Schedule(350, step="constant")
-    usual = shown(4, step=3, schedule=constant, run="r")
-    assert shown(4, step=3, schedule=constant, run="r") == usual
+    usual = shown(4, step=3, run="r")
+    assert shown(4, step=3, run="r") == usual
     other = ({"role": "user", "content": "Why is grass green?"},)
-    texts = [
-        shown(4, step=3, schedule=constant, run="s"),
-        shown(4, step=4, schedule=constant, run="r"),
-        shown(4, step=3, schedule=constant, run="r", prompt=other),
-    ]
+    texts = [shown(4, step=3, run="s"), shown(4, step=4, run="r"), shown(4, step=3, run="r", prompt=other)]
     assert len({one[0]["content"] for one in [usual, *texts]}) == 4
 
 
@@ -99,7 +88,7 @@ def test_a_prompt_that_has_a_system_message_keeps_one() -> None:
 
 
 def test_what_makes_no_schedule_is_refused() -> None:
-    for wrong in ({"total_steps": 0}, {"step": "cosine"}, {"midpoint": 2}, {"steepness": math.nan}):
+    for wrong in ({"total_steps": 0}, {"midpoint": 2}, {"steepness": math.nan}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
             Schedule(**({"total_steps": 10} | wrong))
     with pytest.raises(ConfigError, match="from 1 to the size of the group, 8"):

@@ -96,7 +96,7 @@ class CriteriaScores:
             return []
         ruled: dict[str, Met] = {name: verdict.met for name, verdict in self._rule_verdicts(item).items()}
         verdicts = [{**ruled, **found[grading].get(item, {})} for grading in sorted(found)]
-        if not verdicts and (ruled or self.grading.on_missing == "floor"):
+        if not verdicts and ruled:
             verdicts = [ruled]
         values = [self._value(rubric, one) for one in verdicts]
         return [value for value in values if value is not None]
@@ -120,7 +120,6 @@ class CriteriaScores:
             verdicts,
             normaliser=grading.normaliser,
             on_missing=grading.on_missing,
-            floor=grading.floor,
             coverage=grading.coverage,
         ).value
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from calipers.cli.messages import BadLines, print_message
-from calipers.cli.output import print_json, require_replaceable
+from calipers.cli.output import print_json
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group
 from calipers.inputs.records import file_rows, without_empty_fields
@@ -17,7 +17,6 @@ from calipers.rubric.dataset_standards import parse_json_text, read_standards
 from calipers.types.encoding import counted
 from calipers.verifiers.answer import final_answer, message_text
 from calipers.verifiers.ifeval.rows import (
-    READINGS,
     Pairing,
     Prompt,
     Report,
@@ -27,8 +26,6 @@ from calipers.verifiers.ifeval.rows import (
     read_prompt,
     read_response,
     report,
-    results_path,
-    write_results,
 )
 
 T = TypeVar("T")
@@ -37,23 +34,13 @@ _NOT_IFEVALS: Final = frozenset({"rubric", "rubrics", "checkers", "functions", "
 _ACCURACIES: Final = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
 
 
-def ifeval(responses: str, data: str | None, output_dir: str | None, *, force: bool, as_json: bool) -> int:
+def ifeval(responses: str, data: str | None, *, as_json: bool) -> int:
     """Check responses, print the accuracies, and return the exit code."""
-    folder = None if output_dir is None else Path(output_dir)
-    if folder is not None:
-        if not folder.is_dir():
-            raise ConfigError(f"--output-dir {folder}: there is no such folder; create it first")
-        beside = {"the file of responses": responses, "the file of prompts": data}
-        for reading in READINGS:
-            require_replaceable("--output-dir", str(results_path(folder, reading)), force=force, beside=beside)
     problems = _Problems()
     pairing = _paired(responses, data, problems)
     if not pairing.pairs:
         raise InputError("no response could be checked", source=responses)
-    judged = [check_response(prompt, response) for prompt, response in pairing.pairs]
-    found = report(judged)
-    if folder is not None:
-        write_results(judged, folder)
+    found = report([check_response(prompt, response) for prompt, response in pairing.pairs])
     if as_json:
         print_json(found.to_dict() | {"warnings": problems.warnings, "errors": problems.errors})
     else:
@@ -89,7 +76,7 @@ def _paired(responses: str, data: str | None, problems: _Problems) -> Pairing:
                 )
             return read_prompt(row, line), read_response(row, line)
 
-        return Pairing(tuple(_read(responses, parse, problems)), (), (), ())
+        return Pairing(tuple(_read(responses, parse, problems)))
     prompts = _read(data, read_prompt, problems)
     pairing = pair(prompts, _read(responses, read_response, problems))
     for line, message in pairing.errors:

@@ -10,19 +10,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.guard.plain import (
-    RUN,
-    PlainText,
-    has_tags,
-    hidden_texts,
-    is_mixed,
-    plain_text,
-    runs_in,
-    split_name,
-)
+from calipers.guard.plain import PlainText, hidden_texts, plain_text, split_name
 from calipers.guard.vocabulary import CERTAINTIES, Hit, word_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
 from calipers.types.encoding import read_packaged_toml
@@ -36,7 +28,7 @@ _OVERLAP: Final = 2**9
 """Longer texts are searched in pieces of ``_PIECE`` characters, each followed by this many of the next piece."""
 _MOST_READ: Final = 2**14
 """At most this many characters of a piece are read, those at its beginning and its end."""
-_BESIDE: Final = 250
+_BESIDE: Final = 120
 """A stem is read with this many characters on each side."""
 _PASSAGE: Final = 1000
 """Passages around neighbouring stems are read together up to about this many characters."""
@@ -112,8 +104,10 @@ def _search(texts: Collection[str]) -> Steps[_Known]:
             if size > _PIECE:
                 size = 0
                 yield
-            if _is_suspect(piece):
-                hits += yield from _attacks_in_text(piece)
+            plain = plain_text(piece)
+            for shown in chain((plain,), map(plain_text, hidden_texts(piece, plain))):
+                if windows := _windows(shown):
+                    hits += yield from _attacks_in_text(shown, windows)
         if hits:
             known[text] = _most_certain_of_each_kind(hits)
     return known
@@ -131,58 +125,42 @@ def _marks() -> Mapping[str, Sequence[str]]:
     return found
 
 
-def _words(text: PlainText) -> tuple[bytes, list[bytes]]:
-    """Return a text as UTF-8 with spaces between words, and the stems in it."""
-    words = text.plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
-    return words, [stem for stem in _stems(beyond_ascii=text.beyond_ascii) if stem in words]
-
-
-def _is_suspect(raw: str) -> bool:
-    """Whether a text has a stem or mark of an attack, or hides text. Nearly all texts are excluded by this."""
-    text = plain_text(raw)
-    if _words(text)[1] or RUN in runs_in(raw.encode("utf-8", "surrogatepass")):
-        return True
-    shown = text.shown
-    for first, marks in _marks().items():
-        if first in shown and any(mark in shown for mark in marks):
-            return True
-    return not raw.isascii() and (has_tags(raw) or is_mixed(text.plain))
-
-
-def _attacks_in_text(raw: str) -> Steps[list[Attack]]:
-    """Return the attacks in a text, as it is and with its hidden parts decoded, in steps."""
-    # Most texts never get here, and the patterns take milliseconds to compile.
+def _attacks_in_text(text: PlainText, windows: Sequence[tuple[int, int]]) -> Steps[list[Attack]]:
+    """Return the attacks in the ``windows`` of a text, in steps."""
+    # Most texts never get here, and the patterns of these modules take milliseconds to compile.
     from calipers.guard.forged import forged_marks, forged_verdicts  # noqa: PLC0415
     from calipers.guard.sentences import sentence_attacks  # noqa: PLC0415
 
-    found: list[Attack] = []
-    for shown in (raw, *hidden_texts(raw)):
+    found = [_attack(text, hit) for hit in forged_marks(text)]
+    for begin, end in windows:
         yield
-        text = plain_text(shown)
-        found += [_attack(text, hit) for hit in forged_marks(text)]
-        for begin, end in _windows(text):
+        found += [_attack(text, hit) for hit in forged_verdicts(text, begin, end)]
+        left = _AFTER_CERTAIN
+        for hit in sentence_attacks(text, begin, end):
+            if hit is not None:
+                found.append(_attack(text, hit))
+                continue
             yield
-            found += [_attack(text, hit) for hit in forged_verdicts(text, begin, end)]
-            left = _AFTER_CERTAIN
-            for hit in sentence_attacks(text, begin, end):
-                if hit is not None:
-                    found.append(_attack(text, hit))
-                    continue
-                yield
-                left -= any(known.certainty == "certain" for known in found[-1:])
-                if not left:
-                    break
+            left -= any(known.certainty == "certain" for known in found[-1:])
+            if not left:
+                break
     return found
 
 
 def _windows(text: PlainText) -> list[tuple[int, int]]:
-    """Return the parts of a text around the stems that may belong to an attack, at most ``_MOST_READ`` characters."""
-    plain = text.plain
-    data, stems = _words(text)
+    """Return the parts of a text around the stems that may belong to an attack, at most ``_MOST_READ`` characters.
+
+    They are empty for nearly all texts. A text with only a mark of forged layout has an empty window.
+    """
+    shown, plain = text.shown, text.plain
+    data = plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
+    stems = [stem for stem in _stems(beyond_ascii=text.beyond_ascii) if stem in data]
+    if not stems:
+        marked = any(first in shown and any(mark in shown for mark in marks) for first, marks in _marks().items())
+        return [(0, 0)] if marked else []
     words = data.decode("utf-8", "surrogatepass")  # in the same positions as in ``plain``
-    places = [match.start() for stem in stems for match in re.finditer(stem.decode(), words)]
     windows: list[tuple[int, int]] = []
-    for place in sorted(places):
+    for place in sorted(match.start() for stem in stems for match in re.finditer(stem.decode(), words)):
         begin, end = max(0, place - _BESIDE), min(len(plain), place + _BESIDE)
         begin = plain.rfind(" ", max(0, begin - 24), begin) + 1 or begin
         if windows and begin <= windows[-1][1] <= windows[-1][0] + _PASSAGE:

@@ -35,16 +35,14 @@ _FEW: Final = 64
 """A text with at most this many different characters beyond ASCII is translated faster by replacing them one by one."""
 _MIXED = re.compile(f"[a-z]{_OTHER_ALPHABET}|{_OTHER_ALPHABET}[a-z]")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
-_TAG_BYTES: Final = b"\xf3\xa0"
-"""The first two bytes in UTF-8 of the characters of ``_TAGS``, which are invisible."""
 _ESCAPE = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ENCODED = re.compile(r"[A-Za-z0-9+/]{24,}")
-ENCODING: Final = bytes(
+_TO_RUNS: Final = bytes(
     b" x"[code in f"{ascii_letters}{digits}+/".encode()] if code < 128 else 32 for code in range(256)
 )
-RUN: Final = b"x" * 24
-"""What a run of letters and digits that may be encoded text has in ``runs_in``."""
+_RUN: Final = b"x" * 24
+"""What a run of letters and digits that may be encoded text becomes by ``_TO_RUNS``."""
 _AT_MOST: Final = 256
 """At most this many encoded parts of a text are decoded."""
 
@@ -115,34 +113,24 @@ def split_name(name: str) -> str:
     return name if name.islower() else _HUMP.sub(" ", name)
 
 
-def runs_in(data: bytes) -> bytes:
-    """Return UTF-8 with "x" for each character that may belong to encoded text, and spaces for all others."""
-    return data.translate(ENCODING)
+def hidden_texts(raw: str, text: PlainText) -> Iterator[str]:
+    """Yield the text ``raw`` again for each disguise that it may have, decoded. Nothing is decoded twice.
 
-
-def has_tags(text: str) -> bool:
-    """Whether a text may have words in invisible tag characters."""
-    return _TAG_BYTES in text.encode("utf-8", "surrogatepass")
-
-
-def is_mixed(plain: str) -> bool:
-    """Whether letters of another alphabet stand beside Latin letters, which they may look like."""
-    return not plain.isascii() and _MIXED.search(plain) is not None
-
-
-def hidden_texts(raw: str) -> Iterator[str]:
-    """Yield the text again for each disguise that it may have, decoded. Nothing is decoded twice."""
+    ``text`` is its plain form.
+    """
     if "&#" in raw:
         yield unescape(raw)
     if "\\x" in raw or "\\u" in raw:
         yield _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), raw)
     if "%20" in raw:
         yield unquote(raw)
-    if has_tags(raw):
+    beyond = set() if raw.isascii() else _beyond_ascii(raw)
+    if any(char >= "\U000e0020" for char in beyond):
         yield from ("".join(chr(ord(char) - 0xE0000) for char in tags) for tags in _TAGS.findall(raw))
-    if not raw.isascii() and is_mixed(plain := plain_text(raw).plain):
-        yield plain.translate(_LOOK_ALIKES)
-    if RUN in runs_in(raw.encode("utf-8", "surrogatepass")):
+    others = _beyond_ascii(text.plain) if beyond else beyond
+    if any("\u0250" <= char <= "\u0586" for char in others) and _MIXED.search(text.plain):
+        yield text.plain.translate(_LOOK_ALIKES)  # letters of another alphabet beside Latin ones, which they look like
+    if _RUN in raw.encode("utf-8", "surrogatepass").translate(_TO_RUNS):
         for match in islice(_ENCODED.finditer(raw), _AT_MOST):
             yield split_name(match[0])
             yield from _decoded(match[0])

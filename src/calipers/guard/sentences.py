@@ -131,8 +131,9 @@ def _read(plain: str, begin: int, end: int) -> dict[Language, _Reading]:
     words = [match[0] for match in matches]
     columns: dict[Language, list[Concepts]] = {}
     for place, word in enumerate(words):
+        following = words[place + 1] if place + 1 < len(words) else ""
         for language, mask, rest in meanings(word):
-            if rest and not _follow(words, place, rest):
+            if rest and not (following.startswith(rest[0].rstrip("*")) and _follow(words, place, rest)):
                 continue
             if word[0].isdecimal() and _is_within_word(plain, matches[place].start()):
                 continue

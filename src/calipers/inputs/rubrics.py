@@ -35,9 +35,9 @@ def read_rubric(path: str | os.PathLike[str]) -> Rubric:
     PyYAML, and for a file of another kind.
     """
     file = Path(path)
+    text, kind = _text(file), file.suffix[1:].upper().replace("YML", "YAML")
     if file.suffix not in SUFFIXES:
         raise ConfigError(f"{file}: a rubric with criteria is a file named {', '.join(SUFFIXES)}")
-    text, kind = _text(file), file.suffix[1:].upper().replace("YML", "YAML")
     refused: tuple[type[Exception], ...] = (ValueError, RecursionError)
     try:
         if kind == "TOML":

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calipers.errors import ConfigError, UngradedError
+from calipers.errors import ConfigError
 from calipers.rubric import Grading
 from calipers.rubric.formulas import why_unsuitable
 from calipers.types import (
     Answered,
     Failure,
-    GroupResult,
     Message,
     Reading,
     RenderedGroup,
@@ -67,13 +66,6 @@ def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
     except ConfigError as error:
         return str(error)
     return why_unsuitable(rubric, grading.normaliser)
-
-
-def require_graded(result: GroupResult) -> None:
-    """Raise UngradedError for the first trajectory without a score (``on_missing="raise"``)."""
-    for one in result.trajectories:
-        if one.reward is None:
-            raise UngradedError(f"group {result.group_id!r}, trajectory {one.id!r} was not graded: {one.reason}")
 
 
 def verdicts_by_criterion(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:

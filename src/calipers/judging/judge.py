@@ -20,7 +20,7 @@ from calipers.inputs import group_in_steps
 from calipers.interfaces import Store
 from calipers.judging.assembly import build_strategies, observers_of
 from calipers.judging.contradictions import checked_settings, require_abilities
-from calipers.judging.criteria import require_graded, with_gradable_rubrics
+from calipers.judging.criteria import with_gradable_rubrics
 from calipers.judging.excluded import (
     attacks_by_id,
     restore_attackers,
@@ -307,8 +307,6 @@ class Judge:
             )
         if written is not None:
             result, answered = written.added_to(result), (*written.answered, *answered)
-        if grading is not None and grading.on_missing == "raise":
-            require_graded(result)  # before excluded trajectories are restored, because these need no grade
         return result, answered
 
     def _learn(self, answered: Sequence[Answered]) -> None:

@@ -30,7 +30,6 @@ class RubricRange:
         if self.grading.reward == "score":
             return scores.values
         least = [lowest_score(one, self.grading.normaliser) for one in view.rubrics if one is not None]
-        floor = [self.grading.floor] if self.grading.on_missing == "floor" else []
-        worst, best = min([*least, *floor, 0.0]), max([*floor, 1.0])
-        shares = (None if one is None else min(max((one - worst) / (best - worst), 0.0), 1.0) for one in scores.values)
+        worst = min([*least, 0.0])
+        shares = (None if one is None else min(max((one - worst) / (1.0 - worst), 0.0), 1.0) for one in scores.values)
         return map_to_reward_range(shares, self.reward_range)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias
 
@@ -14,16 +14,15 @@ Pitfalls: TypeAlias = Literal["penalty", "positive"]
 
 RAR_WEIGHTS: Final[Mapping[str, float]] = {"essential": 1.0, "important": 0.7, "optional": 0.3, "pitfall": 0.8}
 """The weight of each label in Rubrics as Rewards (arXiv 2507.17746); all are positive."""
-_POINTS: Final = ("points", "weight")
-_CRITERION: Final = (
-    "id", "text", "criterion", "description", "question", "points", "weight", "tags", "veto", "rule",
+_FIELDS: Final = (
+    "id", "text", "criterion", "description", "question", "points", "weight", "tags", "veto", "rule", "title",
 )  # fmt: skip
 
 
 def normalise_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
     """Return a data set's list of criteria in a form that ``as_rubric`` accepts; InputError names the criterion."""
-    listed = [_with_usual_fields(item) for item in listed]
-    stated = [isinstance(item, Mapping) and any(item.get(key) is not None for key in _POINTS) for item in listed]
+    listed = [_with_usual_fields(item, place) for place, item in enumerate(listed, start=1)]
+    stated = [isinstance(item, Mapping) and stated_points(item, "a criterion") is not None for item in listed]
     if any(stated) and not all(stated):
         raise InputError(
             f"criterion {stated.index(False) + 1}: it has no points, but others have some: "
@@ -31,18 +30,24 @@ def normalise_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
         )
     if any(isinstance(one, Mapping) and "description" in one and {"weight", "title"} & one.keys() for one in listed):
         return [rar_criterion(item, place, pitfalls) for place, item in enumerate(listed, start=1)]
-    return [_known_fields(item, place) for place, item in enumerate(listed, start=1)]
+    return [{key: one[key] for key in one if key != "title"} if isinstance(one, Mapping) else one for one in listed]
 
 
-def _known_fields(criterion: Any, place: int, known: Collection[str] = _CRITERION) -> Any:
-    """Return a criterion without the fields that only its data set uses. Raises InputError for a misspelt field."""
+def _with_usual_fields(criterion: Any, place: int) -> Any:
+    """Return a criterion with the fields of a rubric file. Raises InputError for a misspelt one; others are left out.
+
+    HealthBench Professional calls the text ``criterion_text``; an ``axis`` (ResearchRubrics) is a tag.
+    """
     if not isinstance(criterion, Mapping):
         return criterion
-    for key in criterion:
-        near = [] if key in known else get_close_matches(str(key).strip().casefold(), known, n=1, cutoff=0.8)
-        if near and near[0] not in criterion:
+    found = {"text" if key == "criterion_text" else key: item for key, item in criterion.items() if key != "axis"}
+    if "axis" in criterion and "tags" not in criterion:
+        found["tags"] = [f"axis:{criterion['axis']}"]
+    for key in found:
+        near = [] if key in _FIELDS else get_close_matches(str(key).strip().casefold(), _FIELDS, n=1, cutoff=0.8)
+        if near and near[0] not in found:
             raise InputError(f"criterion {place}: unknown field {key!r}; did you mean {near[0]!r}?")
-    return {key: item for key, item in criterion.items() if key in known}
+    return {key: item for key, item in found.items() if key in _FIELDS}
 
 
 def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
@@ -50,7 +55,6 @@ def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
     where = f"criterion {place}"
     if not isinstance(value, Mapping) or not isinstance(value.get("description"), str):
         raise InputError(f"{where}: it must be an object with a description, not {str(value)[:60]!r}")
-    fields = _known_fields(value, place, (*_CRITERION, "title"))
     head, colon, rest = value["description"].partition(":")
     label = head.split()[0].lower() if colon and head.strip() else ""
     known = label in RAR_WEIGHTS and len(head.split()) <= 3
@@ -66,24 +70,11 @@ def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
             f"{where}: it has a label and no weight: give it one, or read the labels' own weights with "
             "pitfalls='positive'"
         )
-    title = value.get("title")
-    tags, rule = tags_and_rule(fields.get("tags"), where)
-    labels = [f"label:{label}"] * known + [f"title:{title}"] * bool(title)
+    tags, rule = tags_and_rule(value.get("tags"), where)
+    labels = [f"label:{label}"] * known + [f"title:{value['title']}"] * bool(value.get("title"))
     read = {"text": rest.strip() if known else value["description"], "points": points, "tags": [*labels, *tags]}
-    more = {key: fields[key] for key in ("id", "veto", "rule") if fields.get(key) is not None}
+    more = {key: value[key] for key in ("id", "veto", "rule") if value.get(key) is not None}
     return as_criterion({"rule": rule, **read, **more}, place)
-
-
-def _with_usual_fields(criterion: Any) -> Any:
-    """Return a criterion with the field names of a rubric file. HealthBench Professional calls its text
-    ``criterion_text``; an ``axis`` (ResearchRubrics) is a tag.
-    """
-    if not isinstance(criterion, Mapping):
-        return criterion
-    found = {"text" if key == "criterion_text" else key: item for key, item in criterion.items() if key != "axis"}
-    if "axis" in criterion and "tags" not in criterion:
-        found["tags"] = [f"axis:{criterion['axis']}"]
-    return found
 
 
 def row_prompt(row: Mapping[str, Any]) -> Any:

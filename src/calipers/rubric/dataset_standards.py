@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
 from calipers.rubric.criteria import as_rubric
@@ -27,14 +27,9 @@ STANDARDS_KEYS: Final = frozenset({
 """Keys of a row that may hold a rubric, rules or a reference, besides the group's ``rubric`` and ``constraints``."""
 READ_KEYS: Final = STANDARDS_KEYS | {"kwargs"}
 """Keys of a row that ``read_standards`` reads, besides ``rubric``."""
-_OTHER: Final = "func_name"
-_OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
-_RULES: Final = {
-    "checkers": ("checkers", "functions"),
-    "instruction_id_list": ("instruction_id_list", "kwargs"),
-}
-
-
+HOLDERS: Final = ("reward_model", "extra_info", "prompt_metadata")
+"""Keys of objects that may hold what the row itself may."""
+_RULES: Final = {"checkers": ("checkers", "functions"), "instruction_id_list": ("instruction_id_list", "kwargs")}
 _CRITERIA_TEXT: Final = re.compile(r'\s*(?:\[\s*)?\{\s*"')
 """How criteria begin as JSON text. A rubric that begins so and is not JSON is damaged, and not standards in words."""
 
@@ -66,42 +61,85 @@ def read_standards(row: Mapping[str, Any], *, pitfalls: Pitfalls = "penalty", ru
     Copies in several places count once. Raises InputError naming the place of a value that cannot be read, or both
     places of two values that differ.
     """
-    holders = list(_objects_with_standards(row))
-    place, read = _rubric_in(holders, pitfalls) if rubric else ("", None)
-    return Standards(read, place, _rules_in(holders), next(_references(holders), None))
+    holders = list(_holders(row))
+    read = _single(_rubrics(holders, pitfalls), "rubric") if rubric else None
+    rules = _single(_rules(holders), "set of rules")
+    value, place = (None, "") if read is None else (read.value, read.place)
+    return Standards(value, place, rules, next(_references(holders), None))
 
 
-_Holders: TypeAlias = Sequence[tuple[str, Mapping[str, Any]]]
+def references_in_row(row: Mapping[str, Any]) -> list[StatedValue]:
+    """Return the reference answers beside the rubric of a data set's row, each only once.
+
+    The judge is shown the first.
+    """
+    if STANDARDS_KEYS.isdisjoint(row):
+        return []
+    found: dict[str, StatedValue] = {}
+    for reference in _references(list(_holders(row))):
+        found.setdefault(str(reference.value).strip(), reference)
+    return list(found.values())
 
 
-def _rubric_in(holders: _Holders, pitfalls: Pitfalls) -> tuple[str, str | Rubric | None]:
-    found: list[tuple[str, Any, str | Rubric]] = []
+_Holder = tuple[str, Mapping[str, Any]]
+"""An object that may hold a rubric, rules or a reference, after what precedes its keys in the names of places."""
+
+
+def _holders(row: Mapping[str, Any]) -> Iterator[_Holder]:
+    """Yield the row, the objects in it that may hold standards, and the ground truths of both."""
+    found: list[_Holder] = [("", row)]
+    for key in HOLDERS:
+        inner = parse_json_text(row.get(key), key)
+        if isinstance(inner, Mapping):
+            found.append((f"{key}.", inner))
+            deeper = parse_json_text(inner.get("reward_model"), f"{key}.reward_model")
+            found += [(f"{key}.reward_model.", deeper)] if isinstance(deeper, Mapping) else []
+    yield from found
+    for prefix, holder in found:
+        if (truth := ground_truth_object(holder.get("ground_truth"))) is not None:
+            yield f"{prefix}ground_truth.", truth
+
+
+def _single(found: Iterator[StatedValue], what: str) -> StatedValue | None:
+    """Return the first of equal values; None if there are none. Raises InputError for two that differ."""
+    first = next(found, None)
+    for other in found:
+        if first is not None and _comparable(other.value) != _comparable(first.value):
+            raise InputError(f"the {what} in {first.place} differs from the {what} in {other.place}: remove one")
+    return first
+
+
+def _comparable(value: Any) -> object:
+    """Return what copies of a rubric or of rules share: tags may differ, and Parquet adds arguments of other rows."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, Rubric):
+        return [(criterion.text, criterion.points, criterion.veto, criterion.rule) for criterion in value.criteria]
+    stated = [fields if isinstance(fields, Mapping) else {} for fields in value.get("kwargs") or ()]
+    kwargs = [{key: item for key, item in fields.items() if item is not None} for fields in stated]
+    return {**value, "kwargs": kwargs if any(kwargs) else []}
+
+
+def _rubrics(holders: Sequence[_Holder], pitfalls: Pitfalls) -> Iterator[StatedValue]:
+    read: list[Any] = []
     for prefix, holder in holders:
         for key in ("rubric", "rubrics", "rubric_items"):
             value = holder.get(key)
-            if not _is_filled(value) or (found and value == found[0][1]):
-                continue
-            read = parse_row_rubric(value, f"{prefix}{key}", pitfalls=pitfalls)
-            if found and _comparable_rubric(read) != _comparable_rubric(found[0][2]):
-                raise _conflict(found[0][0], f"{prefix}{key}", "rubric")
-            found.append((f"{prefix}{key}", value, read))
-    return (found[0][0], found[0][2]) if found else ("", None)
+            if _is_filled(value) and value not in read:
+                read.append(value)
+                yield StatedValue(f"{prefix}{key}", parse_row_rubric(value, f"{prefix}{key}", pitfalls=pitfalls))
 
 
-def _rules_in(holders: _Holders) -> StatedValue | None:
-    found: list[StatedValue] = []
+def _rules(holders: Sequence[_Holder]) -> Iterator[StatedValue]:
     for prefix, holder in holders:
         for key, names in _RULES.items():
             if _is_filled(holder.get(key)):
-                found.append(StatedValue(f"{prefix}{key}", {name: holder[name] for name in names if name in holder}))
-        if "checkers" not in holder and _are_sources(holder.get("functions")):
-            found.append(StatedValue(f"{prefix}functions", {"functions": holder["functions"]}))
+                yield StatedValue(f"{prefix}{key}", {name: holder[name] for name in names if name in holder})
+        sources = holder.get("functions")  # or the tools that a model may call
+        if "checkers" not in holder and isinstance(sources, Sequence) and any("def " in str(one) for one in sources):
+            yield StatedValue(f"{prefix}functions", {"functions": sources})
         if (listed := _instructions_in(holder.get("ground_truth"), f"{prefix}ground_truth")) is not None:
-            found.append(StatedValue(f"{prefix}ground_truth", listed))
-    for other in found[1:]:
-        if _comparable_rules(other.value) != _comparable_rules(found[0].value):
-            raise _conflict(found[0].place, other.place, "set of rules")
-    return found[0] if found else None
+            yield StatedValue(f"{prefix}ground_truth", listed)
 
 
 def _instructions_in(truth: Any, place: str) -> dict[str, Any] | None:
@@ -109,15 +147,15 @@ def _instructions_in(truth: Any, place: str) -> dict[str, Any] | None:
 
     None for any other ground truth. Raises InputError for a label that names functions of open-instruct.
     """
-    if isinstance(truth, str) and truth.lstrip()[:1] in ("[", "{") and ("instruction_id" in truth or _OTHER in truth):
+    if isinstance(truth, str) and truth.lstrip()[:1] in ("[", "{") and ("instruction_id" in truth or "func_" in truth):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             truth = _value_in_json(truth, ("[", "{"))
             truth = ast.literal_eval(truth.strip()) if isinstance(truth, str) else truth
     listed = [truth] if isinstance(truth, Mapping) else truth
     if not isinstance(listed, list) or not listed or not all(isinstance(item, Mapping) for item in listed):
         return None
-    if any(_OTHER in item for item in listed):
-        raise InputError(f"{place}: {_OTHER} is not read; write IFEval's instruction_id_list and kwargs")
+    if any("func_name" in item for item in listed):
+        raise InputError(f"{place}: func_name is not read; write IFEval's instruction_id_list and kwargs")
     if not all(isinstance(item.get("instruction_id"), list) for item in listed):
         return None
     ids = [name for item in listed for name in item["instruction_id"]]
@@ -125,24 +163,33 @@ def _instructions_in(truth: Any, place: str) -> dict[str, Any] | None:
     return {"instruction_id_list": ids, "kwargs": [fields or {} for part in given for fields in part]}
 
 
+def _references(holders: Sequence[_Holder]) -> Iterator[StatedValue]:
+    for prefix, holder in holders:
+        for key in ("reference", "reference_answer", "ground_truth"):
+            value = holder.get(key)
+            truth = ground_truth_object(value) if key == "ground_truth" else None
+            if truth is not None and not STANDARDS_KEYS.isdisjoint(
+                {*truth, *(["reference"] if "prompt" in truth else [])}
+            ):
+                continue  # its keys are read separately, as those of a holder
+            if key == "ground_truth" and _instructions_in(value, f"{prefix}{key}") is not None:
+                continue
+            if _is_filled(value):
+                yield StatedValue(f"{prefix}{key}", value)
+
+
 def parse_row_rubric(value: Any, place: str, *, pitfalls: Pitfalls = "penalty") -> str | Rubric:
     """Read the rubric at ``place`` of a row: text, or criteria in the form of a known data set. Raises InputError."""
     if isinstance(value, str):
         value = _value_in_json(value, ("[", "{"))
-        if isinstance(value, str) and place.endswith("rubrics"):
-            raise InputError(f"{place}: it must be a list of criteria, not text")
     if isinstance(value, str):
+        if place.endswith("rubrics"):
+            raise InputError(f"{place}: it must be a list of criteria, not text")
         if _CRITERIA_TEXT.match(value):
             parse_json_text(value, place or "the rubric")
         return value
-    if isinstance(value, Rubric):
-        return value
-    if isinstance(value, tuple):
-        value = list(value)
     try:
-        if isinstance(value, list):
-            return as_rubric(normalise_criteria(value, pitfalls))
-        return as_rubric(value)
+        return as_rubric(normalise_criteria(list(value), pitfalls) if isinstance(value, list | tuple) else value)
     except (ConfigError, InputError) as error:
         raise InputError(f"{place}: {error}" if place else str(error)) from None
 
@@ -165,10 +212,17 @@ def parse_json_text(value: Any, place: str) -> Any:
     return value
 
 
-def without_rubrics(group: TrajectoryGroup) -> TrajectoryGroup:
-    """Return the group without its own rubric and without those of its trajectories."""
-    members = tuple(replace(trajectory, rubric=None) for trajectory in group.trajectories)
-    return replace(group, rubric=None, trajectories=members)
+def ground_truth_object(value: Any) -> Mapping[str, Any] | None:
+    """Return a row's ground truth, which may hold a rubric, if it is an object or an object's JSON text; else None."""
+    value = _value_in_json(value, ("{",))
+    return value if isinstance(value, Mapping) else None
+
+
+def _is_filled(value: Any) -> bool:
+    """Return whether a value is not blank: in tables, keys of other rows are empty lists or nulls."""
+    if isinstance(value, str):
+        return bool(value.strip())
+    return value is not None and (not isinstance(value, Sequence | Mapping) or len(value) > 0)
 
 
 def text_of_reference(reference: Any) -> str:
@@ -181,88 +235,7 @@ def text_of_reference(reference: Any) -> str:
     return json.dumps(reference, ensure_ascii=False, default=str)
 
 
-def _objects_with_standards(row: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the row, and objects in it that may hold a rubric, rules or a reference, each with its keys' prefix."""
-    found: list[tuple[str, Mapping[str, Any]]] = [("", row)]
-    for key in _OBJECTS:
-        if (inner := _object(row.get(key), key)) is not None:
-            found.append((f"{key}.", inner))
-            if (deeper := _object(inner.get("reward_model"), f"{key}.reward_model")) is not None:
-                found.append((f"{key}.reward_model.", deeper))
-    yield from found
-    for prefix, holder in found:
-        if (truth := ground_truth_object(holder.get("ground_truth"))) is not None:
-            yield f"{prefix}ground_truth.", truth
-
-
-def ground_truth_object(value: Any) -> Mapping[str, Any] | None:
-    """Return a row's ground truth, which may hold a rubric, if it is an object or an object's JSON text; else None."""
-    value = _value_in_json(value, ("{",))
-    return value if isinstance(value, Mapping) else None
-
-
-def _object(value: Any, place: str) -> Mapping[str, Any] | None:
-    value = parse_json_text(value, place)
-    return value if isinstance(value, Mapping) else None
-
-
-def references_in_row(row: Mapping[str, Any]) -> list[StatedValue]:
-    """Return the reference answers beside the rubric of a data set's row, each only once.
-
-    The judge is shown the first.
-    """
-    if STANDARDS_KEYS.isdisjoint(row):
-        return []
-    found: dict[str, StatedValue] = {}
-    for reference in _references(list(_objects_with_standards(row))):
-        found.setdefault(str(reference.value).strip(), reference)
-    return list(found.values())
-
-
-def _references(holders: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[StatedValue]:
-    for prefix, holder in holders:
-        for key in ("reference", "reference_answer", "ground_truth"):
-            value = holder.get(key)
-            truth = ground_truth_object(value) if key == "ground_truth" else None
-            if truth is not None and not STANDARDS_KEYS.isdisjoint(
-                {*truth, *(["reference"] if "prompt" in truth else [])}
-            ):
-                continue  # its keys are read separately, as those of a holder
-            if key == "ground_truth" and _instructions_in(value, f"{prefix}{key}") is not None:
-                continue
-            if _is_filled(value):
-                yield StatedValue(f"{prefix}{key}", value)
-
-
-def _is_filled(value: Any) -> bool:
-    """Return whether a value is not blank: in tables, keys of other rows are empty lists or nulls."""
-    if isinstance(value, str):
-        return bool(value.strip())
-    return value is not None and (not isinstance(value, Sequence | Mapping) or len(value) > 0)
-
-
-def _are_sources(value: Any) -> bool:
-    """Return whether a column ``functions`` contains the source code of rules, not the tools that a model may call."""
-    return isinstance(value, Sequence) and any(isinstance(source, str) and "def " in source for source in value)
-
-
-def _comparable_rubric(rubric: str | Rubric) -> object:
-    """Return a rubric without its tags, so that two copies that differ only in their tags compare as equal."""
-    if isinstance(rubric, str):
-        return rubric.strip()
-    return [(criterion.text, criterion.points, criterion.veto, criterion.rule) for criterion in rubric.criteria]
-
-
-def _comparable_rules(rules: Mapping[str, Any]) -> object:
-    """Return the parts of rules that their copies share: Parquet adds the arguments of other rows."""
-    kwargs = rules.get("kwargs") or []
-    named = [
-        {key: item for key, item in (arguments or {}).items() if item is not None}
-        for arguments in kwargs
-        if not isinstance(arguments, str)
-    ]
-    return {**rules, "kwargs": named if any(named) else []}
-
-
-def _conflict(first: str, second: str, what: str) -> InputError:
-    return InputError(f"the {what} in {first} differs from the {what} in {second}: remove one of them")
+def without_rubrics(group: TrajectoryGroup) -> TrajectoryGroup:
+    """Return the group without its own rubric and without those of its trajectories."""
+    members = tuple(replace(trajectory, rubric=None) for trajectory in group.trajectories)
+    return replace(group, rubric=None, trajectories=members)

@@ -29,12 +29,12 @@ def healthbench(rubric: Rubric, verdicts: Verdicts) -> float | None:
     2508.16949), equation 4. For a rubric of penalties only, the score is 1 + points met / sum of absolute points, which
     is in [0, 1].
     """
-    shares = _shares_as_desired(rubric, verdicts)
-    if None in shares.values():
+    counted = criteria_with_points(rubric)
+    if any(verdicts.get(criterion.id) is None for criterion in counted):
         return None
-    earned = math.fsum(points * float(verdicts[name] or 0) for name, points in _points(rubric).items())
+    earned = math.fsum(criterion.points * float(verdicts[criterion.id] or 0) for criterion in counted)
     if rubric.all_negative == "from_one":
-        return 1 + earned / math.fsum(map(abs, _points(rubric).values()))
+        return 1 + earned / math.fsum(abs(criterion.points) for criterion in counted)
     return earned / _positive_points(rubric)
 
 
@@ -63,7 +63,7 @@ def all_or_nothing(rubric: Rubric, verdicts: Verdicts) -> float | None:
     This is AdvancedIF's main metric (arXiv 2511.10507) and VerIF's single bit for all constraints (arXiv 2506.09942).
     A single known violation gives 0.0, however many criteria are open.
     """
-    shares = _shares_as_desired(rubric, verdicts).values()
+    shares = _shares_as_desired(rubric, verdicts)
     if any(share is not None and share < 1 for share in shares):
         return 0.0
     return None if None in shares else 1.0
@@ -74,7 +74,7 @@ def fraction(rubric: Rubric, verdicts: Verdicts) -> float | None:
 
     It is the mean of verdicts, as in open-instruct's ``IFEvalVerifier``. A negative criterion counts if it is not met.
     """
-    shares = _shares_as_desired(rubric, verdicts).values()
+    shares = _shares_as_desired(rubric, verdicts)
     known = [share for share in shares if share is not None]
     return math.fsum(known) / len(known) if len(known) == len(shares) else None
 
@@ -113,35 +113,31 @@ def graded(
     normaliser: Normaliser = "healthbench",
     on_missing: OnMissing = "abstain",
     coverage: float = 0.8,
-    floor: float = 0.0,
 ) -> RubricScore:
     """Return the score of a rubric's ``verdicts`` by a named formula.
 
-    ``on_missing`` says what happens if criteria have no verdict. With ``abstain`` and ``raise`` there is no value; for
-    ``raise``, the caller raises. With ``partial``, the formula is applied to the criteria that have a verdict, if these
-    have at least ``coverage`` of the weight and every veto has a verdict. With ``floor``, the value is ``floor``. A
-    violated veto limits the value to ``veto_floor``. Raises ConfigError for an unknown or unsuitable formula.
+    If criteria have no verdict, there is no value, or with ``on_missing="partial"`` the formula is applied to the other
+    criteria, if these have at least ``coverage`` of the weight and every veto has a verdict. A violated veto limits the
+    value to ``veto_floor``. Raises ConfigError for an unknown or unsuitable formula.
     """
     if normaliser not in NORMALISERS:
         raise ConfigError(f"no formula over verdicts is called {normaliser!r}; known: {', '.join(NORMALISERS)}")
     formula = NORMALISERS[normaliser]
     value = formula(rubric, verdicts)
-    missing = [criterion for criterion in criteria_with_points(rubric) if verdicts.get(criterion.id) is None]
+    counted = criteria_with_points(rubric)
+    missing = [criterion for criterion in counted if verdicts.get(criterion.id) is None]
     if not missing:
         return _with_vetoes(rubric, verdicts, RubricScore(value))
-    total = math.fsum(map(abs, _points(rubric).values()))
-    covered = 1 - math.fsum(abs(criterion.points) for criterion in missing) / total
+    covered = 1 - math.fsum(abs(one.points) for one in missing) / math.fsum(abs(one.points) for one in counted)
     names = tuple(criterion.id for criterion in missing)
     if value is not None and not any(criterion.veto for criterion in missing):
         # No open criterion can change this value.
         return _with_vetoes(rubric, verdicts, RubricScore(value, None, covered, names))
     reason = f"{'criteria' if len(names) > 1 else 'criterion'} without a verdict: {', '.join(names)}"
-    if on_missing == "floor":
-        return RubricScore(float(floor), reason, covered, names, filled=True)
     nothing = RubricScore(None, reason, covered, names)
     if on_missing != "partial":
         return nothing
-    known = tuple(criterion for criterion in criteria_with_points(rubric) if criterion not in missing)
+    known = tuple(criterion for criterion in counted if criterion not in missing)
     problem = None
     if any(criterion.veto for criterion in missing):
         problem = "a veto is open"
@@ -166,7 +162,7 @@ def criteria_for_judge(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Gr
     if score_from_rules(rubric, ruled, grading) is not None:
         return ()
     lost = any(criterion.id in ruled and ruled[criterion.id].met is None for criterion in criteria_with_points(rubric))
-    if lost and grading.on_missing in ("abstain", "raise") and grading.normaliser != "all_or_nothing":
+    if lost and grading.on_missing == "abstain" and grading.normaliser != "all_or_nothing":
         return ()
     return tuple(criterion for criterion in rubric.criteria if criterion.id not in ruled)
 
@@ -198,35 +194,30 @@ def lowest_score(rubric: Rubric, normaliser: Normaliser) -> float:
     """Return the lowest score that the formula can give for this rubric with all verdicts known; the highest is 1."""
     least = 0.0
     if normaliser == "healthbench" and rubric.all_negative != "from_one":
-        least = math.fsum(min(points, 0.0) for points in _points(rubric).values()) / _positive_points(rubric)
+        least = math.fsum(min(one.points, 0.0) for one in rubric.criteria) / _positive_points(rubric)
     return min(least, rubric.veto_floor) if any(criterion.veto for criterion in rubric.criteria) else least
 
 
 def _with_vetoes(rubric: Rubric, verdicts: Verdicts, score: RubricScore) -> RubricScore:
     """Limit ``score`` to the rubric's ``veto_floor`` if a veto is violated."""
-    shares = _shares_as_desired(rubric, verdicts)
-    vetoes = [criterion.id for criterion in rubric.criteria if criterion.veto]
-    violated = tuple(name for name in vetoes if (shares.get(name) or 0.0) < 1)
+    violated = tuple(one.id for one in rubric.criteria if one.veto and (_share_as_desired(one, verdicts) or 0.0) < 1)
     if not violated or score.value is None:
         return score
     return replace(score, value=min(score.value, rubric.veto_floor), vetoed=violated)
 
 
-def _points(rubric: Rubric) -> dict[str, float]:
-    return {criterion.id: criterion.points for criterion in criteria_with_points(rubric)}
+def _share_as_desired(criterion: Criterion, verdicts: Verdicts) -> float | None:
+    """Return to what share (0-1) a criterion with points is as desired; None while it is open."""
+    met = verdicts.get(criterion.id)
+    return None if met is None else float(met) if criterion.points > 0 else 1.0 - float(met)
 
 
-def _shares_as_desired(rubric: Rubric, verdicts: Verdicts) -> dict[str, float | None]:
-    """Return to what share (0-1) each criterion with points is as desired; None while it is open."""
-    found: dict[str, float | None] = {}
-    for name, points in _points(rubric).items():
-        met = verdicts.get(name)
-        found[name] = None if met is None else float(met) if points > 0 else 1.0 - float(met)
-    return found
+def _shares_as_desired(rubric: Rubric, verdicts: Verdicts) -> list[float | None]:
+    return [_share_as_desired(criterion, verdicts) for criterion in criteria_with_points(rubric)]
 
 
 def _positive_points(rubric: Rubric) -> float:
-    total = math.fsum(max(points, 0.0) for points in _points(rubric).values())
+    total = math.fsum(max(criterion.points, 0.0) for criterion in rubric.criteria)
     if total <= 0:
         raise ConfigError("no criterion has positive points: there is nothing to divide by (see all_negative)")
     return total

@@ -14,7 +14,7 @@ from calipers.types.encoding import finite_number
 
 Mode: TypeAlias = Literal["all", "per_criterion", "chunks", "relative"]
 Normaliser: TypeAlias = Literal["healthbench", "ruscarl_batch", "rar_explicit", "all_or_nothing", "fraction"]
-OnMissing: TypeAlias = Literal["abstain", "partial", "floor", "raise"]
+OnMissing: TypeAlias = Literal["abstain", "partial"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class Grading:
     ``mode`` is how a judge is asked: about all criteria of a trajectory in one question, about each in its own, or
     about ``chunk`` criteria at a time. In "relative", one question shows all trajectories of a group with one
     criterion. ``normaliser`` names the formula of the score. ``on_missing`` is the policy for a trajectory with open
-    criteria: no score; the score of the criteria with a verdict, if these have at least ``coverage`` (0-1) of the
-    weight; the constant ``floor``; or an error. ``show_points`` shows the judge the points of each criterion.
-    ``reasons`` asks for a few words with each verdict. ``reward`` "stretched" maps the range of scores that a rubric
-    can give linearly to ``reward_range``; "score" returns scores unchanged, without bounds. ``grader_prompt`` is a
-    user's own template of the question about one criterion, HealthBench's for example, with places <<conversation>> and
+    criteria: no score, or the score of the criteria with a verdict, if these have at least ``coverage`` (0-1) of the
+    weight. ``show_points`` shows the judge the points of each criterion. ``reasons`` asks for a few words with each
+    verdict. ``reward`` "stretched" maps the range of scores that a rubric can give linearly to ``reward_range``;
+    "score" returns scores unchanged, without bounds. ``grader_prompt`` is a user's own template of the question about
+    one criterion, HealthBench's for example, with places <<conversation>> and
     <<rubric_item>>; it replaces the built-in question.
     """
 
@@ -36,7 +36,6 @@ class Grading:
     normaliser: Normaliser = "healthbench"
     on_missing: OnMissing = "abstain"
     coverage: float = 0.8
-    floor: float = 0.0
     chunk: int = 10
     show_points: bool = False
     reasons: bool = True
@@ -51,11 +50,8 @@ class Grading:
         _check_choice("reward", self.reward, ("stretched", "score"))
         if not isinstance(self.chunk, int) or isinstance(self.chunk, bool) or self.chunk < 1:
             raise ConfigError(f"grading: chunk={self.chunk!r}: it must be a whole number of criteria, above 0")
-        for name in ("coverage", "floor"):
-            if finite_number(value := getattr(self, name)) is None:
-                raise ConfigError(f"grading: {name}={value!r}: it must be a finite number")
-        if not 0 < self.coverage <= 1:
-            raise ConfigError(f"grading: coverage={self.coverage}: it is a share of the weight, above 0 and at most 1")
+        if finite_number(self.coverage) is None or not 0 < self.coverage <= 1:
+            raise ConfigError(f"grading: coverage={self.coverage!r}: it is a share of the weight, above 0, at most 1")
         for name in ("show_points", "reasons"):
             _check_choice(name, getattr(self, name), (True, False))
         self._check_grader_prompt()

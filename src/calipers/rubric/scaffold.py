@@ -12,7 +12,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.types import Message
@@ -27,19 +27,15 @@ _DISCREET: Final = "Answer as if you had thought of this yourself: do not mentio
 class Schedule:
     """How the share of a rubric that is shown falls over ``total_steps``, and from the first to the last of a group.
 
-    ``"sigmoid"`` falls around ``midpoint`` of the run, more abruptly with larger ``steepness`` (the paper's best: 125
-    and 0.2); ``"linear"`` falls from all to nothing; ``"constant"`` does not fall. Raises ConfigError for values that
-    define no schedule.
+    It falls in a sigmoid around ``midpoint`` of the run, more abruptly with larger ``steepness`` (the paper's best: 125
+    and 0.2). Raises ConfigError for values that define no schedule.
     """
 
     total_steps: int
-    step: Literal["sigmoid", "linear", "constant"] = "sigmoid"
     steepness: float = 125.0
     midpoint: float = 0.2
 
     def __post_init__(self) -> None:
-        if self.step not in ("sigmoid", "linear", "constant"):
-            raise ConfigError(f"step={self.step!r}: it must be sigmoid, linear or constant")
         if self.total_steps < 1 or not math.isfinite(self.steepness) or not 0 <= self.midpoint <= 1:
             raise ConfigError("total_steps must be 1 or more, steepness finite, and midpoint from 0 to 1")
 
@@ -52,12 +48,9 @@ class Schedule:
         if not 1 <= place <= size:
             raise ConfigError(f"place={place}: it must be from 1 to the size of the group, {size}")
         of_member = 1.0 if size == 1 else (size - place) / (size - 1)
-        if self.total_steps == 1 or self.step == "constant":
+        if self.total_steps == 1:
             return of_member
-        last = self.total_steps - 1
-        if self.step == "linear":
-            return min(max((self.total_steps - step) / last, 0.0), 1.0) * of_member
-        x = (min(max((step - 1) / last, 0.0), 1.0) - self.midpoint) * self.steepness
+        x = (min(max((step - 1) / (self.total_steps - 1), 0.0), 1.0) - self.midpoint) * self.steepness
         return of_member / (1.0 + math.exp(x)) if x < 700 else 0.0  # a larger x would overflow
 
 

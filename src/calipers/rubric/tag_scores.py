@@ -7,7 +7,6 @@ A tag of criteria (``axis:accuracy``) scores each example by its criteria with t
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from calipers.rubric.formulas import Met, healthbench
 from calipers.types import Rubric
 
 OVERALL: Final = "overall"
-_TAKEN: Final = re.compile(rf"{OVERALL}(?: \(tag\))*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,36 +25,6 @@ class GradedExample:
     rubric: Rubric
     verdicts: Mapping[str, Met]
     tags: tuple[str, ...] = ()
-
-
-def tag_scores(examples: Iterable[GradedExample]) -> dict[str, DatasetScore]:
-    """Return the score of all examples, ``overall``, and then of each tag, in alphabetical order.
-
-    Each is the mean of HealthBench scores, clipped to [0, 1] as a mean. An example whose criteria with a tag have no
-    positive points has no score for it, and does not count. One with a criterion that has no verdict is ungraded in
-    every score that needs this criterion. An example counts once for a tag: by its criteria, if they have it too. A
-    tag called ``overall`` has the score ``overall (tag)``. Source: openai/simple-evals, ``healthbench_eval``:
-    ``calculate_score`` and ``grade_sample``.
-    """
-    values: dict[str, list[float | None]] = defaultdict(list)
-    for example in examples:
-        overall = healthbench(example.rubric, example.verdicts)
-        values[OVERALL].append(overall)
-        own_scores = {_name(tag): overall for tag in example.tags}
-        for tag in dict.fromkeys(tag for criterion in example.rubric.criteria for tag in criterion.tags):
-            own = tuple(criterion for criterion in example.rubric.criteria if tag in criterion.tags)
-            if any(criterion.points > 0 for criterion in own):
-                part = replace(example.rubric, criteria=own, all_negative="refuse")
-                own_scores[_name(tag)] = healthbench(part, example.verdicts)
-        for tag, value in own_scores.items():
-            values[tag].append(value)
-    tags = sorted(set(values) - {OVERALL})
-    return {name: dataset_score(values[name]) for name in [*([OVERALL] if OVERALL in values else []), *tags]}
-
-
-def _name(tag: str) -> str:
-    """Return the name of a tag's score, which is never that of all examples."""
-    return f"{tag} (tag)" if _TAKEN.fullmatch(tag) else tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +40,33 @@ class DatasetScore:
     ungraded: int
 
 
-def dataset_score(scores: Sequence[float | None], *, bootstraps: int = 1000, seed: int = 0) -> DatasetScore:
+def tag_scores(examples: Iterable[GradedExample]) -> dict[str, DatasetScore]:
+    """Return the score of all examples, ``overall``, and then of each tag, in alphabetical order.
+
+    Each is the mean of HealthBench scores, clipped to [0, 1] as a mean. An example whose criteria with a tag have no
+    positive points has no score for it, and does not count. One with a criterion that has no verdict is ungraded in
+    every score that needs this criterion. An example counts once for a tag: by its criteria, if they have it too.
+    Source: openai/simple-evals, ``healthbench_eval``: ``calculate_score`` and ``grade_sample``.
+    """
+    everything: list[float | None] = []
+    by_tag: dict[str, list[float | None]] = defaultdict(list)
+    for example in examples:
+        overall = healthbench(example.rubric, example.verdicts)
+        everything.append(overall)
+        scores: dict[str, float | None] = dict.fromkeys(example.tags, overall)
+        for tag in {tag for criterion in example.rubric.criteria for tag in criterion.tags}:
+            tagged = tuple(criterion for criterion in example.rubric.criteria if tag in criterion.tags)
+            if any(criterion.points > 0 for criterion in tagged):
+                part = replace(example.rubric, criteria=tagged, all_negative="refuse")
+                scores[tag] = healthbench(part, example.verdicts)
+        for tag, value in scores.items():
+            by_tag[tag].append(value)
+    # A tag may be called overall as well.
+    named = {f"{OVERALL} (tag)" if tag == OVERALL else tag: by_tag[tag] for tag in sorted(by_tag)}
+    return {name: dataset_score(values) for name, values in ({OVERALL: everything} | named).items() if values}
+
+
+def dataset_score(scores: Sequence[float | None], *, seed: int = 0) -> DatasetScore:
     """Return the mean of the examples' rubric scores, clipped to [0, 1], and its standard deviation.
 
     The standard deviation is over resampled data sets. Source: openai/simple-evals, ``_compute_clipped_stats`` (mean
@@ -84,13 +78,7 @@ def dataset_score(scores: Sequence[float | None], *, bootstraps: int = 1000, see
         return DatasetScore(None, None, 0, len(scores))
     import numpy as np  # noqa: PLC0415 - only whole data sets need it; importing calipers stays light
 
-    values = np.array(known, dtype=float)
-    generator = np.random.default_rng(seed)
-    means = [_clipped(float(values[generator.integers(0, len(values), len(values))].mean())) for _ in range(bootstraps)]
-    return DatasetScore(
-        _clipped(math.fsum(known) / len(known)), float(np.std(means)), len(known), len(scores) - len(known)
-    )
-
-
-def _clipped(value: float) -> float:
-    return min(max(value, 0.0), 1.0)
+    values, generator = np.array(known, dtype=float), np.random.default_rng(seed)
+    means = [float(values[generator.integers(0, len(values), len(values))].mean()) for _ in range(1000)]
+    mean = min(max(math.fsum(known) / len(known), 0.0), 1.0)
+    return DatasetScore(mean, float(np.std(np.clip(means, 0.0, 1.0))), len(known), len(scores) - len(known))

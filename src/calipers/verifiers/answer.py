@@ -117,19 +117,15 @@ class Exact(AnswerVerifier):
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        several = self._texts()
-        if not all(several) or not several or not all(isinstance(one, str) for one in several):
+        several = self.expected if isinstance(self.expected, tuple) else (self.expected,)
+        if not several or not all(isinstance(text, str) and text for text in several):
             raise ConfigError(f"expected={self.expected!r}: it must be text, or several texts")
 
     def check(self, answer: str) -> Verdict:
-        met = self._plain(answer) in map(self._plain, self._texts())
+        texts = (answer, *(self.expected if isinstance(self.expected, tuple) else (self.expected,)))
+        found, *wanted = (text.strip().casefold() if self.ignore_case else text.strip() for text in texts)
+        met = found in wanted
         return Verdict(met, "" if met else f"the answer is {excerpt(answer.strip())}")
-
-    def _texts(self) -> tuple[str, ...]:
-        return self.expected if isinstance(self.expected, tuple) else (self.expected,)
-
-    def _plain(self, text: str) -> str:
-        return text.strip().casefold() if self.ignore_case else text.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +197,7 @@ class Regex(AnswerVerifier):
 
 
 _NUMBER = re.compile(
-    r"(?<![\w.])[-+−]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,400})?(?:\.\d{1,400})?(?:[eE][-+]?\d{1,4})?(?![\d])"
+    r"(?<![\w.])[-+−]?(?=\.?\d)(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,400})?(?:\.\d{1,400})?(?:[eE][-+]?\d{1,4})?(?!\d)"
 )
 _EXACT = Context(prec=400, traps=[InvalidOperation, Overflow])
 
@@ -233,24 +229,14 @@ class Numeric(AnswerVerifier):
             _, marked, answer = answer.rpartition(self.after)
             if not marked:
                 return Verdict(False, f"{self.after!r} is not in the answer")
-        numbers = [number for text in _NUMBER.findall(answer) if (number := _read(text)) is not None]
+        numbers = _NUMBER.findall(answer)
         if not numbers:
             return Verdict(False, "there is no number in the answer")
-        found = numbers[-1] if self.after is None else numbers[0]
+        found = Decimal(numbers[-1 if self.after is None else 0].replace(",", "").replace("−", "-"))
         expected = Decimal(str(self.expected))
         allowed = max(Decimal(str(self.tolerance)), Decimal(str(self.relative)) * abs(expected))
         met = abs(_EXACT.subtract(found, expected)) <= allowed
         return Verdict(met, "" if met else f"the answer is {found:g}")
-
-
-def _read(text: str) -> Decimal | None:
-    try:
-        return Decimal(text.replace(",", "").replace("−", "-"))
-    except InvalidOperation:
-        return None
-
-
-_LONGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,40 +259,29 @@ class JsonSchema(AnswerVerifier):
         try:
             validator_for(self.schema).check_schema(self.schema)
         except SchemaError as error:
-            raise ConfigError(f"schema: not a JSON schema: {error.message} (at {_path(error.absolute_path)})") from None
+            raise ConfigError(f"schema: not a JSON schema: {error.message} (at {error.json_path})") from None
 
     def check(self, answer: str) -> Verdict:
-        text = last_code_block(answer, ("json", "json5", "jsonc")) or answer
-        if len(text) > _LONGEST:
-            return Verdict(None, f"the answer is longer than {_LONGEST:,} characters")
-        try:
-            value = json.loads(text, parse_constant=_no_constant)
-        except (ValueError, RecursionError) as error:
-            return Verdict(False, f"the answer is not JSON: {error}")
-        return self._validated(value)
-
-    def _validated(self, value: Any) -> Verdict:
         from jsonschema.exceptions import best_match  # noqa: PLC0415 - an extra
         from jsonschema.validators import validator_for  # noqa: PLC0415 - likewise
         from referencing import Registry  # noqa: PLC0415 - a part of jsonschema
         from referencing.exceptions import Unresolvable  # noqa: PLC0415 - likewise
 
-        no_references = Registry()  # no remote reference is fetched
-        validator = validator_for(self.schema)(self.schema, registry=no_references)
+        text = last_code_block(answer, ("json", "json5", "jsonc")) or answer
         try:
-            error = best_match(validator.iter_errors(value))
+            value = json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            return Verdict(False, f"the answer is not JSON: {error}")
+        nothing_fetched: Registry[Any] = Registry()
+        try:
+            validator = validator_for(self.schema)(self.schema, registry=nothing_fetched)
+            fault = best_match(validator.iter_errors(value))
         except Unresolvable as missing:
             return Verdict(None, f"the schema refers to {missing.ref!r}, which is not in it")
         except RecursionError:
             return Verdict(None, "the answer is nested too deeply to be checked")
-        if error is None:
-            return Verdict(True)
-        return Verdict(False, f"at {_path(error.absolute_path)}: {error.message[:200]}")
+        return Verdict(fault is None, "" if fault is None else f"at {fault.json_path}: {fault.message[:200]}")
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
-
-
-def _path(parts: Any) -> str:
-    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)

@@ -75,17 +75,25 @@ def read_constraints(
         tagged = tagged_checker(checker)
         if tagged is None:
             skipped.append(f"checkers[{place}] is skipped: it begins with neither [rule] nor [llm]: {checker[:60]!r}")
-            continue
-        tag, wording = tagged
-        if tag == "llm" or rules == "judge":
-            soft.append(wording)
+        elif tagged[0] == "llm" or rules == "judge":
+            soft.append(tagged[1])
         elif rules == "code":
             try:
-                rule = RuleFunction(source, instruction=instruction, name=wording, truthy=True, sandbox=sandbox)
+                rule = RuleFunction(source, instruction=instruction, name=tagged[1], truthy=True, sandbox=sandbox)
             except InputError as error:
                 raise InputError(f"functions[{place}]: {error}") from None
             checked.append(rule)
     return Constraints(tuple(checked), tuple(soft), skipped=tuple(skipped))
+
+
+def _object(ground_truth: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        row = json.loads(ground_truth) if isinstance(ground_truth, str) else ground_truth
+    except ValueError as error:
+        raise InputError(f"ground_truth: not JSON: {error}") from None
+    if not isinstance(row, Mapping):
+        raise InputError("ground_truth: must be an object with checkers and functions")
+    return row
 
 
 def tagged_checker(checker: str) -> tuple[Literal["rule", "llm"], str] | None:
@@ -98,8 +106,6 @@ def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constr
     """Return the instructions of an IFEval row as rules. They give the verdicts of the official checker."""
     from calipers.verifiers.ifeval.instructions import build_instructions  # noqa: PLC0415 - only where a row has instructions
 
-    if "checkers" in row:
-        raise InputError("instruction_id_list: the row also has checkers; remove one of the two")
     if rules == "judge":
         raise InputError("instruction_id_list: has no wording for a judge: run the instructions (code), or ignore them")
     names, kwargs = _texts(row, "instruction_id_list"), row.get("kwargs")
@@ -108,17 +114,6 @@ def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constr
         raise InputError(f"kwargs: must be a list, one for each of the {len(names)} instructions")
     made = build_instructions(names, kwargs, prompt=prompt or None)
     return Constraints(made if rules == "code" else ())
-
-
-def _object(ground_truth: str | Mapping[str, Any]) -> Mapping[str, Any]:
-    if isinstance(ground_truth, str):
-        try:
-            ground_truth = json.loads(ground_truth)
-        except ValueError as error:
-            raise InputError(f"ground_truth: not JSON: {error}") from None
-    if not isinstance(ground_truth, Mapping):
-        raise InputError("ground_truth: must be an object with checkers and functions")
-    return ground_truth
 
 
 def _texts(row: Mapping[str, Any], name: str) -> Sequence[str]:
@@ -136,7 +131,6 @@ _NONE: Final = "not used: --combine; the group has no rules, so the judge alone 
 _SHOWN: Final = "calipers score --reference shows it to the judge"
 _SOFT: Final = "the judge is asked about the group's constraints alone"
 _UNASKED: Final = "the group's rules decide alone, and no judge is asked"
-_OWN: Final = ("rules", "soft")
 _OF_ROWS: Final = ("checkers", "functions", "instruction_id_list")
 """Keys of rules as data sets state them, which ``constraints.read_constraints`` reads."""
 _SETTINGS: Final = ("combine", "code", "threshold", "floor")
@@ -187,10 +181,8 @@ def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Const
     Raises InputError naming the field, also if a group has both and they differ.
     """
     given, place = group.extra.get(KEY), KEY
-    if (
-        not STANDARDS_KEYS.isdisjoint(group.extra)
-        and (stated := read_standards(group.extra, rubric=False).rules) is not None
-    ):
+    stated = None if STANDARDS_KEYS.isdisjoint(group.extra) else read_standards(group.extra, rubric=False).rules
+    if stated is not None:
         if given is not None and given != stated.value:
             raise InputError(f"{KEY} and the rules in {stated.place} differ; remove one of them")
         given, place = stated.value, stated.place
@@ -203,14 +195,20 @@ def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Const
 
 
 def _read(given: Any, asked: str, rules: RulesAs) -> Constraints:
-    if isinstance(given, Mapping) and any(name in given for name in _OF_ROWS):
+    if isinstance(given, Mapping) and not given.keys().isdisjoint(_OF_ROWS):
         return read_constraints(given, instruction=asked, rules=rules)
-    if not isinstance(given, Mapping) or not given or any(name not in _OWN for name in given):
+    if not isinstance(given, Mapping) or not given or not given.keys() <= {"rules", "soft"}:
         raise InputError("must be an object with checkers and functions, or with rules and soft")
     if rules == "judge" and given.get("rules"):
         raise InputError("its rules have no wording for a judge: run them (code), or ignore them")
     checked = _each(given.get("rules"), "rules", verifier_from) if rules == "code" else ()
     return Constraints(checked, _each(given.get("soft"), "soft", _text))
+
+
+def _instruction_of(group: TrajectoryGroup) -> str:
+    """Return the instruction that VerIF's rules take: the last user message of the group's context."""
+    asked = [message.get("content") for message in group.context if message.get("role") == "user"]
+    return asked[-1] if asked and isinstance(asked[-1], str) else ""
 
 
 def read_rules(path: str | os.PathLike[str]) -> RuleFile:
@@ -259,12 +257,6 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ConfigError(f"must be text, not {value!r:.40}")
     return value
-
-
-def _instruction_of(group: TrajectoryGroup) -> str:
-    """Return the instruction that VerIF's rules take: the last user message of the group's context."""
-    asked = [message.get("content") for message in group.context if message.get("role") == "user"]
-    return asked[-1] if asked and isinstance(asked[-1], str) else ""
 
 
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {"rules": verifier_from, "gates": verifier_from, "soft": _text}

@@ -33,8 +33,12 @@ _SPACE: Final = re.compile(r"\\[!,;: ]|~|\\(?:q?quad|left|right|displaystyle)(?!
 _THOUSANDS: Final = re.compile(r"(?<=\d)(?:\\[,!; ]|\{,\}|,\\!)\s*(?=(?:\\!\s*)?\d{3}(?!\d))")
 _DEGREES: Final = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree(?![a-z])|°")
 _ENVIRONMENT: Final = re.compile(r"\\(?:begin|end|operatorname|mathrm)\s*\{[^{}]*\}")
-_ROOT: Final = re.compile(r"\\sqrt\s*(\d+)")
-_POWER: Final = re.compile(r"(?<=\d)()e([-+]?\d+)(?![\w.])")
+_REWRITTEN: Final = (
+    (re.compile(r"(?<=\d)e([-+]?\d+)(?![\w.])"), r"\\cdot 10^{\1}"),
+    (re.compile(r"\\sqrt\s*(\d+)"), r"\\sqrt{\1}"),
+    (re.compile(r"(\\\\)\s*\[[\d.]+[a-z]+\]"), r"\1"),  # the height of a row of a matrix
+)
+"""Notations that math-verify does not read, each with one that it reads."""
 _LETTERS: Final = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _PERCENT: Final = re.compile(r"\\?%|\s*(?:\\text\s*\{\s*)?\bpercent\b(?:\s*\})?")
 _OPTION: Final = re.compile(r"\(?([A-Z])\)?")
@@ -100,8 +104,10 @@ def _without_words(text: str) -> tuple[str, list[str]]:
     text = text.replace("∞", r"\infty ").replace("π", r"\pi ").replace("−", "-")
     text = _PERCENT.sub("", _JOINED.sub(", ", _THOUSANDS.sub("", text)))
     found += ["$"] if r"\$" in text else []
-    text = _POWER.sub(r"\1\\cdot 10^{\2}", text.replace(r"\$", ""))
-    text = _ROOT.sub(r"\\sqrt{\1}", text).strip().rstrip(".").strip()
+    text = text.replace(r"\$", "")
+    for notation, readable in _REWRITTEN:
+        text = notation.sub(readable, text)
+    text = text.strip().rstrip(".").strip()
 
     def keep(match: re.Match[str]) -> str:
         word = "".join(part or "" for part in match.groups())

@@ -7,15 +7,14 @@ response, because a policy in training writes the response.
 from __future__ import annotations
 
 import difflib
-import inspect
 import json
-import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import import_module
-from typing import Any, Final, Literal
+from numbers import Integral
+from typing import Any, Final, Literal, get_args
 
 from calipers.errors import ConfigError, InputError
 from calipers.types import Verdict
@@ -83,11 +82,7 @@ def instruction(
         near = difflib.get_close_matches(str(instruction_id), INSTRUCTION_IDS, n=1)
         hint = f"did you mean {near[0]}?" if near else "only IFEval's 25 are checked; write others as rules"
         raise InputError(f"unknown instruction {instruction_id!r}; {hint}")
-    kinds = {
-        one.name: str(one.annotation)
-        for one in inspect.signature(rule).parameters.values()
-        if one.kind is one.KEYWORD_ONLY
-    }
+    kinds = {name: kind for name, kind in rule.__annotations__.items() if name not in ("response", "return")}
     given = {} if kwargs is None else kwargs
     try:
         if "prompt_to_repeat" in kinds and prompt and given.get("prompt_to_repeat") is None:
@@ -410,31 +405,27 @@ def _read_arguments(kinds: Mapping[str, str], kwargs: Mapping[str, Any]) -> dict
 
 
 def _read_argument(name: str, kind: str, value: Any) -> Any:
-    if kind == "int":
-        return _whole(name, value)
-    if kind == "Relation":
-        if value not in ("less than", "at least"):
-            raise InputError(f'{name}: must be "less than" or "at least", is {value!r:.60}')
-        return value
-    if kind != "str":
-        if isinstance(value, str) or not isinstance(value, Sequence) or not value:
-            raise InputError(f"{name}: must be a list of texts, at least one, is {value!r:.60}")
-        return tuple(_read_argument(f"{name}[{place}]", "str", one) for place, one in enumerate(value))
-    if not isinstance(value, str) or (name in ("keyword", "prompt_to_repeat") and not value):
-        raise InputError(f"{name}: must be text, is {value!r:.60}")
-    if name == "letter" and len(value) != 1:
-        raise InputError(f"letter: must be one character, is {value!r:.60}")
-    if name == "language" and value not in _LANGUAGES:  # no response could follow the instruction
-        raise InputError(f"language: must be a code of langdetect such as en, de or zh-cn, is {value!r:.60}")
-    return value
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, float) and value.is_integer():  # Parquet stores a column with gaps as floats
-        value = int(value)
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InputError(f"{name}: must be a whole number, is {value!r:.60}")
-    number = operator.index(value)
-    if number < 0 and name != "capital_frequency":  # which the official checker accepts
-        raise InputError(f"{name}: must not be negative, is {number}")
-    return number
+    match kind:
+        case "int":
+            value = int(value) if isinstance(value, float) and value.is_integer() else value  # Parquet's whole numbers
+            # The official checker accepts a negative capital_frequency.
+            met = isinstance(value, Integral) and not isinstance(value, bool)
+            met = met and (value >= 0 or name == "capital_frequency")
+            must = "a whole number, 0 or more"
+        case "Relation":
+            met, must = value in get_args(Relation), '"less than" or "at least"'
+        case "str":
+            met, must = isinstance(value, str), "text"
+            if name == "letter":
+                met, must = met and len(value) == 1, "one character"
+            elif name == "language":  # no response could follow the instruction in another
+                met, must = met and value in _LANGUAGES, "a code of langdetect such as en, de or zh-cn"
+            elif name in ("keyword", "prompt_to_repeat"):
+                met = bool(value) and met
+        case _:
+            met, must = isinstance(value, list | tuple) and bool(value), "a list of texts, at least one"
+            if met:
+                value = tuple(_read_argument(f"{name}[{place}]", "str", one) for place, one in enumerate(value))
+    if not met:
+        raise InputError(f"{name}: must be {must}, is {value!r:.60}")
+    return int(value) if kind == "int" else value

@@ -1,18 +1,16 @@
-"""IFEval's files: prompts with their instructions, responses, their pairing, the four accuracies and the result files.
+"""IFEval's files: prompts with their instructions, responses, their pairing, and the four accuracies.
 
 A check without a verdict counts as not followed, and the report says how many there are.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any
 
-from calipers.errors import ConfigError, InputError
+from calipers.errors import InputError
 from calipers.types import Verdict
 from calipers.verifiers.ifeval.instructions import Instruction, build_instructions
 
@@ -45,9 +43,9 @@ class Pairing:
     """
 
     pairs: tuple[tuple[Prompt, Response], ...]
-    errors: tuple[tuple[int, str], ...]
-    warnings: tuple[str, ...]
-    unanswered: tuple[Prompt, ...]
+    errors: tuple[tuple[int, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    unanswered: tuple[Prompt, ...] = ()
 
 
 def read_prompt(row: Mapping[str, Any], line: int) -> Prompt:
@@ -70,51 +68,6 @@ def read_response(row: Mapping[str, Any], line: int) -> Response:
     return Response(line, text, row.get("key"), _prompt_text(row))
 
 
-def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
-    """Pair each IFEval response with the prompt that it answers: by key if every response has a key, else by the
-    prompt's text.
-
-    A prompt may have several responses. Prompts with the same text are answered in turn. A response whose text matches
-    no prompt is paired by its line number, if no other response has that prompt and one of two conditions is true: more
-    than half of the responses match by text, or no response has a text and there are as many responses as prompts.
-    (IFEval's own two files differ in one prompt.)
-    """
-    named = bool(responses) and all(response.key is not None for response in responses)
-    known: dict[str, list[Prompt]] = defaultdict(list)
-    for prompt in prompts:
-        known[(str(prompt.key) if named else str(prompt.text)).strip()].append(prompt)
-    paired: dict[int, Prompt] = {}
-    asked: dict[str, int] = defaultdict(int)
-    for place, response in enumerate(responses):
-        name = str(response.key if named else response.prompt).strip()
-        if (named or response.prompt is not None) and (same := known.get(name)):
-            paired[place] = same[asked[name] % len(same)]
-            asked[name] += 1
-    warnings: list[str] = []
-    silent = len(prompts) == len(responses) and all(response.prompt is None for response in responses)
-    if not named and (silent or 2 * len(paired) > len(responses)):
-        taken = {prompt.line for prompt in paired.values()}
-        free = {prompt.line: prompt for prompt in prompts if prompt.line not in taken}
-        for place, response in enumerate(responses):
-            if place not in paired and response.line in free:
-                paired[place] = free[response.line]
-                warnings.append(
-                    f"line {response.line}: its prompt is not in the data; it is taken to answer line {response.line} "
-                    f"there (key {free[response.line].key})"
-                )
-        if silent:
-            warnings = ["the responses have no prompt and no key: each is taken to answer the prompt of its own line"]
-    what = "key" if named else "prompt"
-    wrong = [response.line for place, response in enumerate(responses) if place not in paired]
-    answered = {prompt.line for prompt in paired.values()}
-    return Pairing(
-        tuple((paired[place], responses[place]) for place in sorted(paired)),
-        tuple((line, f"{what}: there is no such {what} in the data") for line in wrong),
-        tuple(warnings),
-        tuple(prompt for prompt in prompts if prompt.line not in answered),
-    )
-
-
 def _list(row: Mapping[str, Any], name: str) -> list[Any]:
     value = row.get(name)
     if not isinstance(value, list):
@@ -129,22 +82,55 @@ def _prompt_text(row: Mapping[str, Any]) -> str | None:
     return text
 
 
-Reading: TypeAlias = Literal["strict", "loose"]
-READINGS: Final[tuple[Reading, ...]] = ("strict", "loose")
+def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
+    """Pair each IFEval response with the prompt that it answers: by key if every response has a key, else by text.
+
+    A prompt may have several responses. Prompts with the same text are answered in turn. If more than half of the
+    responses match by text, another one answers the prompt of its own line, unless that has a response: IFEval's own
+    two files differ in one prompt.
+    """
+    what = "key" if responses and all(response.key is not None for response in responses) else "prompt"
+    known: dict[str, list[Prompt]] = defaultdict(list)
+    for prompt in prompts:
+        known[str(prompt.key if what == "key" else prompt.text).strip()].append(prompt)
+    paired: dict[int, Prompt] = {}
+    asked: dict[str, int] = defaultdict(int)
+    for place, response in enumerate(responses):
+        name = str(getattr(response, what)).strip()
+        if same := known.get(name):
+            paired[place] = same[asked[name] % len(same)]
+            asked[name] += 1
+    warnings = []
+    if what == "prompt" and 2 * len(paired) > len(responses):
+        taken = {prompt.line for prompt in paired.values()}
+        free = {prompt.line: prompt for prompt in prompts if prompt.line not in taken}
+        for place, response in enumerate(responses):
+            if place not in paired and response.line in free:
+                paired[place] = free[response.line]
+                warnings.append(
+                    f"line {response.line}: its prompt is not in the data; it is taken to answer line {response.line} "
+                    f"there (key {free[response.line].key})"
+                )
+    answered = {prompt.line for prompt in paired.values()}
+    return Pairing(
+        tuple((paired[place], responses[place]) for place in sorted(paired)),
+        tuple(
+            (response.line, f"{what}: there is no such {what} in the data")
+            for place, response in enumerate(responses)
+            if place not in paired
+        ),
+        tuple(warnings),
+        tuple(prompt for prompt in prompts if prompt.line not in answered),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A response with the strict and the loose verdict on each instruction of its prompt."""
+    """A response's strict and loose verdict on each instruction of its prompt."""
 
     prompt: Prompt
-    response: Response
     strict: tuple[Verdict, ...]
     loose: tuple[Verdict, ...]
-
-    def followed(self, reading: Reading) -> list[bool]:
-        """Return which instructions the response follows."""
-        return [verdict.met is True for verdict in (self.strict if reading == "strict" else self.loose)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,63 +164,35 @@ class Report:
 
 def check_response(prompt: Prompt, response: Response) -> Checked:
     """Check a response against every IFEval instruction of its prompt, strictly and loosely."""
-    strict = tuple(one.strict(response.text) for one in prompt.instructions)
-    loose = tuple(one.loose(response.text) for one in prompt.instructions)
-    return Checked(prompt, response, strict, loose)
+    strict = tuple(instruction.strict(response.text) for instruction in prompt.instructions)
+    loose = tuple(instruction.loose(response.text) for instruction in prompt.instructions)
+    return Checked(prompt, strict, loose)
 
 
-def report(responses: Sequence[Checked]) -> Report:
-    """Return IFEval's report over responses. Raises ValueError if there are none."""
-    if not responses:
-        raise ValueError("there is no response to report on")
-    strict, loose = ([one.followed(reading) for one in responses] for reading in READINGS)
-    flat = [
-        (asked.id, *both)
-        for one, *followed in zip(responses, strict, loose, strict=True)
-        for asked, *both in zip(one.prompt.instructions, *followed, strict=True)
-    ]
-    by_type = {name: [one for one in flat if one[0] == name] for name in sorted({one[0] for one in flat})}
+def report(checked: Sequence[Checked]) -> Report:
+    """Return IFEval's report over checked responses, of which there must be some."""
+    by_type: dict[str, list[tuple[Verdict, Verdict]]] = defaultdict(list)
+    for response in checked:
+        for instruction, strict, loose in zip(
+            response.prompt.instructions, response.strict, response.loose, strict=True
+        ):
+            by_type[instruction.id].append((strict, loose))
+    verdicts = [pair for pairs in by_type.values() for pair in pairs]
     return Report(
-        prompt_strict=_share(map(all, strict)),
-        inst_strict=_share(one[1] for one in flat),
-        prompt_loose=_share(map(all, loose)),
-        inst_loose=_share(one[2] for one in flat),
-        prompts=len(responses),
-        instructions=len(flat),
-        no_verdict=sum(verdict.met is None for one in responses for verdict in one.strict),
+        prompt_strict=_share(all(verdict.met for verdict in response.strict) for response in checked),
+        inst_strict=_share(strict.met for strict, _ in verdicts),
+        prompt_loose=_share(all(verdict.met for verdict in response.loose) for response in checked),
+        inst_loose=_share(loose.met for _, loose in verdicts),
+        prompts=len(checked),
+        instructions=len(verdicts),
+        no_verdict=sum(strict.met is None for strict, _ in verdicts),
         by_type={
-            name: TypeResults(len(kind), _share(one[1] for one in kind), _share(one[2] for one in kind))
-            for name, kind in by_type.items()
+            name: TypeResults(len(pairs), _share(one.met for one, _ in pairs), _share(one.met for _, one in pairs))
+            for name, pairs in sorted(by_type.items())
         },
     )
 
 
-def results_path(folder: Path, reading: Reading) -> Path:
-    """Return the path of IFEval's results file for strict or loose checks, as the official evaluator names it."""
-    return folder / f"eval_results_{reading}.jsonl"
-
-
-def write_results(responses: Sequence[Checked], folder: Path) -> None:
-    """Write IFEval's two results files, a line for each response with the official keys. Raises ConfigError."""
-    try:
-        for reading in READINGS:
-            rows = (
-                {
-                    "follow_all_instructions": all(one.followed(reading)),
-                    "follow_instruction_list": one.followed(reading),
-                    "instruction_id_list": [asked.id for asked in one.prompt.instructions],
-                    "prompt": one.prompt.text,
-                    "response": one.response.text,
-                    "key": one.prompt.key,
-                }
-                for one in responses
-            )
-            lines = [json.dumps(row) + "\n" for row in rows]
-            results_path(folder, reading).write_text("".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--output-dir {folder}: cannot be written: {error.strerror or error}") from error
-
-
-def _share(followed: Iterable[bool]) -> float:
-    outcomes = list(followed)
+def _share(followed: Iterable[bool | None]) -> float:
+    outcomes = list(map(bool, followed))
     return sum(outcomes) / len(outcomes)
