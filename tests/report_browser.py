@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from calipers.types import Trajectory, TrajectoryGroup
+
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
@@ -16,6 +18,29 @@ FLAGS = (
 PATIENCE = 60.0
 """Seconds to wait for the page; a busy machine takes long to start a browser."""
 
+RUN = "window.ran=(window.ran||0)+1"
+PAYLOADS = (
+    f"<script>{RUN}</script>",
+    f"</script><script>{RUN}</script>",
+    f"<img src=x onerror='{RUN}'>",
+    f"<svg onload='{RUN}'><script>{RUN}</script></svg>",
+    f'<iframe srcdoc="<script>parent.{RUN}</script>"></iframe>',
+    f"<body onload='{RUN}'><details open ontoggle='{RUN}'>",
+    f'<a href="javascript:{RUN}">click</a> [click](javascript:{RUN}) ![x](x "onerror={RUN}")',
+    '<style>*{display:none!important}</style><link rel=stylesheet href="data:text/css,*{display:none}">',
+    f'<meta http-equiv=refresh content="0;url=data:text/html,<script>{RUN}</script>"><base href=//evil.example>',
+    f"data:text/html,<script>{RUN}</script>",
+    (
+        f"```html\n<script>{RUN}</script>\n```\n- <img src=x onerror={RUN}>\n\n"
+        f"> <script>{RUN}</script>\n\n| a | b |\n|---|---|\n| <img src=x onerror={RUN}> | x |"
+    ),
+    f"--></noscript></textarea></template></title><script>{RUN}</script><!--",
+    "<form action=https://evil.example><input name=x><button formaction=javascript:1>",
+    "{{constructor.constructor('window.ran=1')()}} ${window.ran=1} __proto__",
+    '"><bdo dir=rtl>\u202ereversed\u202c \u2066isolated\u2069 zero\u200bwidth\u200d \U000e0041\U000e0042tag \ufeff',
+    "Z\u0351\u0352\u0353" + "a\u0310\u0311\u0312\u0313" * 200,
+)
+"""Texts that would run, load, hide or break something if a page took them for more than text."""
 CONTRAST = """
 const luminance = (colour) => {
   const most = colour.startsWith("color(") ? 1 : 255;
@@ -38,6 +63,21 @@ for (const one of document.querySelectorAll("body *")) {
 return [...poor];
 """
 """Colours whose contrast with what is behind them is less than WCAG AA asks for."""
+
+
+def hostile_group(text: str, group_id: str) -> TrajectoryGroup:
+    """A group with ``text`` in every place."""
+    call = {"id": text, "type": "function", "function": {"name": text, "arguments": text}}
+    image = {"type": "image_url", "image_url": {"url": f"data:image/svg+xml,{text}"}}
+    parts = [{"type": "text", "text": text}, image]
+    said = {"role": "assistant", "content": parts, "tool_calls": [call], "reasoning": text}
+    shown = {"role": "tool", "content": text, "tool_call_id": text, "name": text}
+    members = (
+        Trajectory(f"a{text}", (said, shown, {"role": "assistant", "content": text})),
+        Trajectory("b", ({"role": "assistant", "content": f"{text} b"},)),
+    )
+    tool = {"type": "function", "function": {"name": text, "description": text, "parameters": {"type": "object"}}}
+    return TrajectoryGroup(group_id, members, context=({"role": "user", "content": text},), tools=(tool,), rubric=text)
 
 
 class Browser:

@@ -15,7 +15,7 @@ from typing import Any
 import calipers
 from calipers.calibration import calibrate
 from calipers.interfaces import Backend
-from calipers.report import open_sources, write_report
+from calipers.report import Sources, write_report
 from calipers.types import TrajectoryGroup
 
 _BLOCK = re.compile(rb'<script type="application/x-calipers-(\w+)">([A-Za-z0-9+/=]*)</script>')
@@ -45,7 +45,7 @@ def report_of(folder: Path, *paths: Path, groups: Path | None = None) -> Path:
     """Write a report of files, and return its path."""
     out = folder / "report.html"
     named = None if groups is None else str(groups)
-    with open_sources([str(path) for path in paths], groups=named, on_error=print) as sources:
+    with Sources([str(path) for path in paths], groups=named, on_error=print) as sources:
         write_report(sources, out)
     return out
 

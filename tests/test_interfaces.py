@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,37 +30,6 @@ async def test_a_minimal_backend_gets_the_defaults_of_all_that_is_optional() -> 
     assert backend.learned() == {}
     backend.learn({"refused": ["seed"]})
     await backend.aclose()
-
-
-async def test_an_answer_is_recorded_once_it_is_there() -> None:
-    async def record(completion: Completion) -> Completion:
-        return Completion(f"{completion.text}, recorded")
-
-    assert (await full(Minimal()).complete_recorded(request(), record)).text == "an answer, recorded"
-
-
-async def test_what_a_backend_has_of_it_is_used() -> None:
-    class Checked(Minimal):
-        warnings = ("it is slow",)
-
-        async def check(self) -> Sequence[str]:
-            return ["nobody has asked it yet"]
-
-    backend = full(Checked())
-    assert backend.warnings == ("it is slow",)
-    assert list(await backend.check()) == ["nobody has asked it yet"]
-    assert backend.has_logprobs
-
-
-def test_a_full_backend_is_used_as_it_is() -> None:
-    class Whole(FullBackend):
-        endpoint, model = "here", "m"
-
-        async def complete(self, request: JudgeRequest) -> Completion:
-            return Completion("an answer")
-
-    whole = Whole()
-    assert full(whole) is whole
 
 
 async def test_the_groups_of_a_run_have_numbers_of_their_own_however_many_stores_record_it(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import traceback
-from base64 import b64encode
 from collections.abc import Callable
 from contextlib import closing
 from itertools import product
@@ -136,10 +135,8 @@ def test_a_key_that_only_the_readers_eye_puts_together_reaches_no_file_either(
         assert KEY.encode() not in file.read_bytes(), file.name
 
 
-@pytest.mark.parametrize("form", ["plain", "base64", "hex"])
-def test_a_key_that_a_server_echoes_in_an_answer_reaches_no_file(faulty: FaultyServer, tmp_path: Path, form: str):
-    data = KEY.encode()
-    shown = {"plain": KEY, "base64": b64encode(b"k=" + data).decode(), "hex": data.hex()}[form]
+def test_a_key_that_a_server_echoes_in_an_answer_reaches_no_file(faulty: FaultyServer, tmp_path: Path):
+    shown = KEY
 
     def echoed(asked: Asked) -> Answer:
         answer = scored(asked)

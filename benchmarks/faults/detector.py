@@ -19,7 +19,8 @@ from tests.detector_cases import Case, Half, cases
 
 import calipers
 from benchmarks.environment import recorded_data
-from calipers.judging.excluded import find_attacks_in_group
+from calipers.guard.injection import attacks_in
+from calipers.judging.excluded import attacks_by_id
 from calipers.render import render
 from calipers.types import Certainty
 
@@ -29,7 +30,8 @@ GRADES: tuple[Certainty, ...] = get_args(Certainty)
 def grade_of(case: Case) -> Certainty | None:
     """The highest grade of a hit in the case's own trajectory."""
     group = case.group()
-    hits = find_attacks_in_group(group, render(group, reasoning="shown")).get("case", ())
+    view = render(group, reasoning="shown")
+    hits = attacks_by_id(view, attacks_in(view, context=len(group.context))).get("case", ())
     return min((hit.certainty for hit in hits), key=GRADES.index, default=None)
 
 
@@ -60,7 +62,9 @@ def recorded() -> None:
             looked_at += sum(
                 len(one.members) for one in view.candidates if any(message.get("content") for message in one.messages)
             )
-            found.update(hit.certainty for hits in find_attacks_in_group(group, view).values() for hit in hits)
+            found.update(
+                hit.certainty for hits in attacks_in(view, context=len(group.context)).values() for hit in hits
+            )
     print(f"\nrecorded trajectories: {looked_at}; " + ", ".join(f"{found[grade]} {grade}" for grade in GRADES))
 
 

@@ -170,7 +170,7 @@ PROTOCOLS: Final = Registry(
         ),
         "checklist": Method(
             "calipers.protocols.checklist:Checklist",
-            "calipers.planners.criteria:Criteria",
+            "calipers.planners.first_asks:Criteria",
             "calipers.aggregators.criteria:CriteriaScores",
             "calipers.rewards.rubric_range:RubricRange",
             graded=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,3 +51,28 @@ def question(
     messages: tuple[Message, ...] = ({"role": "user", "content": text},)
     ask = Ask(number, order, order)
     return JudgeRequest(messages, KEYS[: len(order)], ask, view, schema, max_tokens, params or {})
+
+
+def require_fields(body: Mapping[str, Any], kind: Any) -> None:
+    """Each value of a request is of the SDK's type for its name, and no key of it is one that no TypedDict there has:
+    pydantic passes over those.
+    """
+    from pydantic import TypeAdapter  # noqa: PLC0415 - it comes with the SDKs
+
+    fields = typing.get_type_hints(kind)
+    for name, value in body.items():
+        TypeAdapter(fields[name]).validate_python(value)
+        assert _unknown_keys(value, fields[name]) == set()
+
+
+def _unknown_keys(value: object, kind: object) -> set[str]:
+    if isinstance(value, list):
+        return {name for item in value for name in _unknown_keys(item, kind)}
+    known = _keys_of(kind)
+    return {name for name in value if known and name not in known} if isinstance(value, dict) else set()
+
+
+def _keys_of(kind: object) -> set[str]:
+    if typing.is_typeddict(kind):
+        return set(typing.get_type_hints(kind))
+    return {name for part in typing.get_args(kind) for name in _keys_of(part)}

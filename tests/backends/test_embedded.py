@@ -35,13 +35,7 @@ def test_it_answers_with_explanations_and_whole_scores_for_every_key_shown() -> 
     assert list(answer["scores"]) == list(answer["explanations"]) == ["Zed", "Quux"]
     assert all(5 <= int(score.removesuffix("/100")) <= 95 for score in answer["scores"].values())
     assert answer["explanations"]["Zed"].startswith("gives no answer")
-
-
-def test_it_costs_nothing_and_says_so() -> None:
-    completion = asyncio.run(Embedded().complete(request(view([GOOD, said("No.")]))))
-    assert completion.usage == Usage(0, 0, 0, 0.0)
-    assert (completion.finish_reason, completion.model) == ("stop", "embedded-4")
-    assert (Embedded().endpoint, Embedded().model) == ("embedded", "embedded-4")
+    assert asyncio.run(Embedded().complete(request(view([GOOD])))).usage == Usage(0, 0, 0, 0.0)
 
 
 @given(groups, st.randoms(use_true_random=False))
@@ -102,11 +96,6 @@ def test_the_answer_most_siblings_give_scores_best() -> None:
     assert rated[3] < min(rated[:3])
 
 
-@given(groups)
-def test_every_candidate_gets_an_explanation(own: list[list[Message]]) -> None:
-    assert all(reply(Embedded(), group=view(own))["explanations"].values())
-
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -127,22 +116,19 @@ odd_messages = st.fixed_dictionaries(
 
 @given(st.lists(st.lists(odd_messages, max_size=5), min_size=1, max_size=3), turns)
 def test_no_shape_of_message_raises(odd: list[list[Message]], turn: list[Message]) -> None:
-    assert len(scores(Embedded(), group=view([*odd, turn]))) == len(odd) + 1
+    answer = reply(Embedded(), group=view([*odd, turn]))
+    assert len(answer["scores"]) == len(odd) + 1
+    assert all(answer["explanations"].values())
 
 
 HOSTILE = {
     "one letter": "a" * 1_000_000,
     "sums": "1+" * 500_000,
-    "long sums": "1 + 1 = " * 125_000,
     "digits": "9" * 1_000_000,
-    "spaces": " " * 500_000 + "x" * 500_000,
-    "points": "." * 1_000_000,
     "brackets": "[{" * 500_000,
-    "fences": "```" * 333_333,
     "pleas": "score this the the the " * 43_000,
     "quotes": '"error": ' * 111_000,
     "unspaced": "订" * 1_000_000,
-    "answers": "answer is " * 100_000,
 }
 
 

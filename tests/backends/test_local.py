@@ -50,7 +50,7 @@ def test_a_panel_with_another_judge_and_a_replay_work(judge: Distilled, tmp_path
 def test_outside_what_it_learned_it_abstains(judge: Distilled) -> None:
     known = "Explain harvest orchard pressing cider barrels autumn."
     for task, answer, why in (
-        ("请解释收获和苹果酒。", "苹果在秋天收获, 然后压榨。", "another script"),
+        ("请解释收获和苹果酒。", "苹果在秋天收获, 然后压榨。", "words"),
         (known, "word " * 3000, "much longer"),
         ("Quantum chromodynamics lagrangian renormalisation?", "Well, and so it goes with many matters here.", "words"),
     ):
@@ -59,6 +59,8 @@ def test_outside_what_it_learned_it_abstains(judge: Distilled) -> None:
         result = rewards_of(judge.judge, group)
         assert (result.status, result.rewards) == ("abstained", [None, None, None])
         assert all(why in (one.reason or "") for one in result.trajectories)
+        assert (result.unusable, result.usage.cost_usd) == (0, 0.0), "an abstention costs nothing"
+        assert not any("billed" in warning for warning in result.warnings)
 
 
 def test_criteria_are_refused_before_they_become_numbers(judge: Distilled) -> None:
@@ -88,33 +90,33 @@ def test_the_probabilities_have_the_mean_and_the_error_that_they_are_made_of(sco
     assert spread == pytest.approx(min(stderr, (score * (1 - score)) ** 0.5), abs=1e-4)
 
 
-DAMAGE: dict[str, Any] = {
-    "no file": None,
-    "not JSON": "{",
-    "not an object": "[1]",
-    "another format": {"format": "calipers-local-judge/2"},
-    "other features": {"features": ["length"]},
-    "too few weights": {"weights": [1.0]},
-    "a weight that is no number": {"weights": ["1"] * (2 * len(FEATURES))},
-    "a weight that is infinite": {"weights": [float("inf")] * (2 * len(FEATURES))},
-    "no slope": {"slope": None},
-    "no domain": {"domain": 3},
-    "a term out of range": {
-        "domain": {"scripts": [], "tools": [], "shortest": 0, "longest": 1, "terms": [-1], "familiar": 0}
-    },
-}  # fmt: skip
+NO_DOMAIN = {"tools": [], "shortest": 0, "longest": 1, "terms": [-1], "familiar": 0}
+DAMAGE: dict[str, tuple[Any, str]] = {
+    "no file": (None, "cannot be read"),
+    "not JSON": ("format = 'toml'", "is not the model of a local judge"),
+    "not an object": ("[1]", "is not the model of a local judge"),
+    "no format": ('{"model": "m"}', "is not the model of a local judge"),
+    "another format": ({"format": "calipers-local-judge/2"}, "another version"),
+    "too few weights": ({"weights": [1.0]}, "damaged"),
+    "a weight that is no number": ({"weights": ["1"] * (2 * len(FEATURES))}, "damaged"),
+    "a weight that is infinite": ({"weights": [float("inf")] * (2 * len(FEATURES))}, "damaged"),
+    "no domain": ({"domain": {}}, "is missing"),
+    "a term out of range": ({"domain": NO_DOMAIN}, "out of range"),
+}
 
 
-def test_a_damaged_folder_is_one_sentence(judge: Distilled, tmp_path: Path) -> None:
-    for damage, change in DAMAGE.items():
+def test_a_damaged_folder_is_one_sentence_with_the_file_and_the_remedy(judge: Distilled, tmp_path: Path) -> None:
+    for damage, (change, why) in DAMAGE.items():
         if change is not None:
             stored = json.loads((judge.folder / "model.json").read_text())
             text = change if isinstance(change, str) else json.dumps(stored | change)
             (tmp_path / "model.json").write_text(text)
-        with pytest.raises(ConfigError) as caught:
+        with pytest.raises(ConfigError, match=why) as caught:
             find_backend(f"local:{tmp_path}")
-        assert str(caught.value).startswith(f"local:{tmp_path}: "), damage
-        assert "\n" not in str(caught.value), damage
+        assert str(caught.value).startswith(f"local:{tmp_path}: model.json"), damage
+        assert "calipers distill" in str(caught.value), damage
+    with pytest.raises(ConfigError, match="is a file: name the folder"):
+        find_backend(f"local:{tmp_path / 'model.json'}")
 
 
 @given(groups, st.randoms(use_true_random=False))

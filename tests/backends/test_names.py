@@ -83,14 +83,9 @@ GROUP = {
     "line",
     [
         ["doctor", "--judge", f"vllm/m@{HIDDEN}"],
-        ["doctor", "--judge", f"vllm/m@{HIDDEN}", "--json"],
-        ["doctor", "--judge", "vllm/m", "--base-url", HIDDEN, "--base-url", HIDDEN.replace(":9", ":7")],
         ["doctor", "--judge", "vllm/m", "--base-url", HIDDEN, "--base-url", HIDDEN],
-        ["judges", "--base-url", HIDDEN],
         ["judges"],
-        ["generate", "prompts.jsonl", "-o", "out.jsonl", "--base-url", HIDDEN, "--estimate"],
         ["generate", "prompts.jsonl", "-o", "out.jsonl", "--base-url", HIDDEN],
-        ["score", "groups.jsonl", "-o", "out.jsonl", "--judge", f"vllm/m@{HIDDEN}", "--estimate"],
         ["calibrate", "groups.jsonl", "--judge", f"vllm/m@{HIDDEN}", "--estimate"],
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,11 +15,13 @@ import calipers
 from backends.asking import SCHEMA, question
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.limited import Limited
-from calipers.backends.negotiation import Negotiated, Step, Terms, schema_without, step_down
+from calipers.backends.negotiation import KnownWindow, Negotiated, Step, Terms, step_down
+from calipers.backends.providers.anthropic import plain_schema
 from calipers.backends.providers.openai_compatible import chat_body
 from calipers.backends.transport.refusals import Refusal, read_refusal
 from calipers.backends.transport.reply import HttpReply
-from calipers.types import Completion, JudgeRequest
+from calipers.render import BYTES_PER_TOKEN
+from calipers.types import Completion, JudgeRequest, Window
 from calipers.types.encoding import EncodedDict
 from groups import FOUR, group_of
 from servers.dialects import DIALECTS
@@ -57,7 +58,7 @@ def test_bodies_ask_for_what_is_not_refused() -> None:
 
 def test_a_keyword_leaves_a_schema_but_never_a_property_of_its_name() -> None:
     schema = {"type": "object", "properties": {"maxLength": {"type": "string", "maxLength": 9}}}
-    assert schema_without(schema, {"maxLength"})["properties"] == {"maxLength": {"type": "string"}}
+    assert plain_schema(schema)["properties"] == {"maxLength": {"type": "string"}}
 
 
 _STEPS: list[tuple[int, Any, set[str] | int | None]] = [
@@ -97,8 +98,8 @@ def test_a_refusal_leaves_out_what_it_names_and_nothing_else() -> None:
     refused = "'response_format.type' must be 'text'"
     assert step(400, refused, body_of("json_schema")) == Step(frozenset({"json_object"}))
     assert step(400, refused, body_of("json_schema", "json_object")) is None
-    fewer = {"model": "m", "top_logprobs": 20}
-    assert step(400, "top_logprobs must be at most 5", fewer) == Step(frozenset({"top_logprobs>5"}))
+    fewer = {"model": "m", "logprobs": True, "top_logprobs": 20}
+    assert step(400, "top_logprobs must be at most 5", fewer) == Step(frozenset({"top_logprobs"}))
 
 
 @given(st.text(max_size=200), st.sampled_from([400, 404, 422, 500]))
@@ -175,17 +176,15 @@ async def test_a_garbled_answer_is_asked_for_again_in_plain_text_and_teaches_not
     assert not judge.refused, "the next question is worth asking in the form again"
 
 
-def test_another_model_that_answers_is_logged_and_may_refuse_less(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING, logger="calipers.negotiation")
-    judge = Judge("m", refused=["seed"])
-    for model in ("m", "m", "m2", "m", "m2", None):
-        judge._answered(Completion("{}", model=model))
-    assert len(caplog.messages) == 1
-    assert "answers as m2 now, and answered as m before" in caplog.messages[0]
-    assert judge.refused == frozenset()
-    for number in range(100):
-        judge._answered(Completion("{}", model=f"m{number}"))
-    assert len(judge.learned()["served"]) == 8
+def test_a_refusal_teaches_the_window_the_smallest_counts_and_a_later_run_starts_from_it() -> None:
+    known = KnownWindow()
+    assert (known.tokens, known.bytes_per_token, known.reported, known.learned()) == (None, BYTES_PER_TOKEN, None, {})
+    for tokens in (8192, 4096, 16_384):
+        known.learn_from_refusal(Window(tokens, 2.0))
+    assert known.reported == Window(4096, 2.0)
+    later = KnownWindow()
+    later.start_from({**known.learned(), "refused": ["seed"]})
+    assert (later.tokens, later.bytes_per_token, later.reported) == (4096, 2.0, None)
 
 
 async def _at_once(_: float) -> None:

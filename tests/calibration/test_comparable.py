@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from calipers.calibration import Calibration, calibrate
 from calipers.calibration.comparable import FOLDS, MIN_GROUPS, common_groups, folds, prompts
-from calipers.calibration.metrics import Missing
 from calipers.calibration.series import Frame
 from calipers.inputs import as_group
 from judged import gold_of, groups, rated, record
 
 GROUPS = groups(40)
+NONE = {"abstained": 0, "failed": 0, "unrecorded": 0}
 HARD = {one["group_id"] for one in GROUPS[:8]}
 
 
@@ -51,21 +51,21 @@ def test_silence_about_hard_groups_buys_nothing_on_common_groups():
     (pair,) = found.differences
     assert pair.difference == pytest.approx(0.0)
     assert pair.groups == 32
-    assert (one.missing, other.missing) == (Missing(), Missing(unrecorded=8))
+    assert (one.missing, other.missing) == (NONE, NONE | {"unrecorded": 8})
 
 
 def test_what_is_missing_is_counted_by_why_and_found():
-    cases: tuple[tuple[dict[str, Any], Missing], ...] = (
-        ({}, Missing(unrecorded=8)),
-        ({"status": "abstained", "reason": "too long"}, Missing(abstained=8)),
-        ({"raw_text": "I would rather not."}, Missing(failed=8)),
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({}, "unrecorded"),
+        ({"status": "abstained", "reason": "too long"}, "abstained"),
+        ({"raw_text": "I would rather not."}, "failed"),
     )
-    for fields, missing in cases:
+    for fields, why in cases:
         found = calibrate(GROUPS, [*honest(), *silent(**fields)])
-        assert judge_of(found, "silent").missing == missing
+        assert judge_of(found, "silent").missing == NONE | {why: 8}
         (finding,) = [one for one in found.findings if one.kind == "missing_groups"]
         assert finding.judge == "silent"
-        assert f"no score in 8 of 40 groups with gold ({missing.as_text()})" in finding.text
+        assert f"no score in 8 of 40 groups with gold (8 {why})" in finding.text
 
 
 def test_the_recommended_judge_is_chosen_on_common_groups_and_its_silence_is_told():
@@ -73,7 +73,7 @@ def test_the_recommended_judge_is_chosen_on_common_groups_and_its_silence_is_tol
     worse = list(rated(GROUPS, "worse", 2.0))
     words = calibrate(GROUPS, [*better, *worse]).recommendation
     assert tomllib.loads(words)["judge"] == ["better"]
-    assert "# better gave no score in 8 of 40 groups: 8 not recorded." in words
+    assert "# better gave no score in 8 of 40 groups: 8 unrecorded." in words
 
 
 def test_a_judge_of_few_groups_is_set_aside_and_judges_without_common_groups_are_taken_as_they_are():

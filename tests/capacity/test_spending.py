@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.backends.context_window import question_bytes
+from calipers.backends.limits.budget import question_bytes
 from calipers.capacity.spending import BYTES_A_TOKEN, TOKENS_ERROR, StandIn, estimate_judging
 from calipers.inputs import read_groups
 from calipers.testing import Noise, SimulatedJudge

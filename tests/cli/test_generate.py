@@ -173,6 +173,8 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(calipers: Calipers, 
     cases: list[tuple[tuple[str, ...], str]] = [
         ((), "name a model with --model, or a server with --base-url"),
         (("--model", "embedded"), "is a judge that cannot generate text"),
+        (("--model", "local:judge"), "is a judge that cannot generate text"),
+        (("--model", "embeded/m"), "'embeded/m' is not a provider/model name: serve it"),
         (("--model", "no-such/model"), "'no-such/model' is not a provider/model name: serve it"),
         (("--model", "openai/gpt-5-mini"), "OPENAI_API_KEY is not set"),
         (("--base-url", "http://127.0.0.1:9/v1"), "does not list its models"),
@@ -186,6 +188,8 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(calipers: Calipers, 
     commands = [(("generate", prompts, "-o", "out.jsonl", *arguments), words) for arguments, words in cases]
     commands += [(("generate", prompts, "-o", out, "--model", "vllm/m"), words) for out, words in outs]
     assert mismatches(calipers, commands) == []
+    for model in ("openai/gpt-5-mini", "embeded/m"):
+        assert "embedded" not in calipers("generate", prompts, "-o", "out.jsonl", "--model", model).err
     assert not (prompts.parent / "out.jsonl").exists()
 
 

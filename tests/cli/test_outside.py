@@ -1,6 +1,7 @@
 """Whatever a flag is given for a number, a command runs or says what is wrong; never a traceback."""
 
 import json
+import os
 from itertools import product
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_an_address_in_the_environment_that_cannot_be_read_is_one_sentence(monke
         for value in ("http://[::1", "http://h:99999999/v1", "http://h:x/v1", "http://user:hidden@[::1"):
             monkeypatch.setenv(variable, value)
             with pytest.raises(ConfigError, match=variable) as told:
-                PROVIDERS[name].named_address()
+                PROVIDERS[name].named_address(os.environ)
             assert "hidden" not in str(told.value)
 
 

@@ -61,7 +61,7 @@ def test_where_the_ledger_has_answers_a_run_goes_on_with_them(
     assert len(results) == 200
 
 
-def test_a_model_that_is_not_listed_and_refused_is_found_before_anything_is_asked(
+def test_a_model_that_is_not_listed_is_a_warning_and_stops_when_it_is_refused(
     folder: Path, calipers: Calipers, faulty: FaultyServer
 ) -> None:
     faulty.get["/v1/models"] = Answer(body={"data": [{"id": "another"}]})
@@ -69,4 +69,4 @@ def test_a_model_that_is_not_listed_and_refused_is_found_before_anything_is_aske
     done = score(calipers, faulty)
     assert done.code == 2
     assert "does not list 'judge' among its models (another)" in done.err
-    assert len(faulty.posts) == 1
+    assert "every question was refused" in done.err

@@ -80,7 +80,7 @@ def test_show_prints_a_group_with_ranking_words_answers_and_questions(folder: Pa
     assert "best right 0.900" in lines[0]
     assert calipers("show", "scored.jsonl", "two") == 0
     out = capsys.readouterr().out
-    ranking = [line.split()[1] for line in out.splitlines() if "●" in line]
+    ranking = [line.split()[1] for line in out.splitlines() if " ± " in line]
     assert ranking == ["right", "close", "far", "silent"]
     for text in ("user: Question two?", "judge: far off", "assistant: I cannot add numbers.", "order, strict, shown"):
         assert text in out

@@ -58,7 +58,7 @@ def rewards(result: dict[str, Any]) -> list[float | None]:
 def test_every_combination_with_a_gate_before_the_judge(score: Score) -> None:
     combinations = {
         "product": [0.9, 0.4, 0.4, 0.0], "average": [0.95, 0.7, 0.65, 0.0], "min": [0.9, 0.4, 0.5, 0.0],
-        "all": [1.0, 0.0, 0.0, 0.0], "verif_code": [1.0, 0.0, 0.5, 0.0], "verif_paper": [1.0, 0.5, 0.5, 0.0],
+        "verif_code": [1.0, 0.0, 0.5, 0.0], "verif_paper": [1.0, 0.5, 0.5, 0.0],
     }  # fmt: skip
     for combine, expected in combinations.items():
         code, (result,), _ = score("--rules", "rules.toml", "--combine", combine)

@@ -80,7 +80,6 @@ def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder:
         'rubric = "mine"': "rubric",
         "rules = 'mine'": "rules",
         "force = true": "force",
-        'env-file = "mine"': "env-file",
     }
     wrong: list[tuple[str, Ended]] = []
     for content, flag in cases.items():

@@ -15,7 +15,7 @@ import pytest
 import calipers
 from calipers.cli import app
 from calipers.config import Calls, JudgeOptions, Panel, Question, Resolution
-from calipers.config.flat_names import judge_arguments
+from calipers.config.flat_names import judge_arguments, with_flags
 from calipers.config.option import Option, groups_of, options_of
 from calipers.config.options import flat_options
 from calipers.config.settings import RecordedJudge, Settings
@@ -93,10 +93,12 @@ def test_a_value_below_its_range_is_refused_and_the_lowest_within_is_not(option:
 @pytest.mark.parametrize("option", [one for one in OPTIONS if one.high is not None], ids=lambda option: option.key)
 def test_a_value_above_its_range_is_refused_and_the_highest_within_is_not(option: Option) -> None:
     assert option.high is not None
-    above = option.high if option.below else option.high + 1e-9
+    step = 1 if option.kind == "whole" else 1e-9
+    above = option.high if option.below else option.high + step
+    highest = option.high - 1e-9 if option.kind == "number" else option.high
     with pytest.raises(ConfigError, match=f"{option.name}={above!r}: it must be"):
         JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: above}))
-    JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: option.high - 1e-9}))
+    JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: highest}))
 
 
 @pytest.mark.parametrize("option", [one for one in OPTIONS if one.group], ids=lambda option: option.key)
@@ -214,7 +216,7 @@ def test_calls_and_records_that_decide_nothing_are_not_recorded() -> None:
 
 
 def test_the_most_presentations_are_refused_without_resolve_but_for_the_default():
-    with pytest.raises(ConfigError, match=r"most=4 .* has no effect without resolve="):
+    with pytest.raises(ConfigError, match="most=4 has no effect without resolve="):
         calipers.Judge.of({"judge": "embedded", "most": 4, "resolve": False})
     calipers.Judge.of({"judge": "embedded", "most": 4, "resolve": True}).close()
     calipers.Judge.of({"judge": "embedded", "most": 8}).close()
@@ -229,3 +231,17 @@ def test_the_most_presentations_are_refused_without_resolve_but_for_the_default(
 def test_tools_that_a_judge_would_not_have_are_pointed_out(tools: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         calipers.Judge(JUDGE, tools=tools)
+
+
+def test_an_error_of_a_command_names_flags_in_place_of_arguments() -> None:
+    cases = {
+        "quorum=3 counts judges, and there is only one": "--quorum 3 counts judges, and there is only one",
+        "orders=2: only relative grading; use samples=": "--orders 2: only relative grading; use --samples",
+        "calls: timeout=0: it must be a number": "--timeout 0: it must be a number",
+        "resolve: tolerance=2.0": "--resolve 2.0",
+        "expected=True needs log-probabilities": "--expected needs log-probabilities",
+        "panel='vote': it must be one of": "--panel vote: it must be one of",
+        "budget={'calls': 3}: too few": "--budget {'calls': 3}: too few",
+        "http://host/v1?seed=3 and absolute=True": "http://host/v1?seed=3 and absolute=True",
+    }
+    assert {text: with_flags(text) for text in cases} == cases

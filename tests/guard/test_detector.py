@@ -8,9 +8,9 @@ from typing import get_args
 
 import pytest
 
-from calipers.guard.injection import find_attacks
+from calipers.guard.injection import attacks_in, find_attacks
 from calipers.guard.vocabulary import BITS, lexicon, rules
-from calipers.judging.excluded import find_attacks_in_group
+from calipers.judging.excluded import attacks_by_id
 from calipers.render import render
 from calipers.types import Certainty
 from detector_cases import Case, Half, cases, reworded
@@ -18,7 +18,8 @@ from detector_cases import Case, Half, cases, reworded
 
 def grade_of(case: Case) -> Certainty | None:
     group = case.group()
-    hits = find_attacks_in_group(group, render(group, reasoning="shown")).get("case", ())
+    view = render(group, reasoning="shown")
+    hits = attacks_by_id(view, attacks_in(view, context=len(group.context))).get("case", ())
     return min((hit.certainty for hit in hits), key=get_args(Certainty).index, default=None)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import calipers
 from calipers.config.grouped_options import PanelMode
-from calipers.errors import ConfigError, InputError, PermanentError, UngradedError
+from calipers.errors import ConfigError, PermanentError, UngradedError
 from calipers.inputs import as_group
 from calipers.rubric import as_rubric
 from calipers.types import JudgeRequest, Trajectory, TrajectoryGroup
@@ -130,14 +130,6 @@ async def test_a_rollout_without_messages_or_kept_from_the_judge_is_no_gap_to_ra
     assert [one.status for one in result.trajectories] == ["scored", "abstained", "scored", "failed"]
 
 
-async def test_a_judge_that_talks_nonsense_gives_no_rewards() -> None:
-    cases: list[str] = [*MODES]
-    for mode in cases:
-        result = await result_of(lambda *_: "I like all of them!", mode=mode)
-        assert result.rewards == [None] * 3
-        assert {one.status for one in result.trajectories} == {"abstained"}
-
-
 async def test_a_replay_is_the_same_byte_for_byte(tmp_path: Path) -> None:
     file = str(tmp_path / "run.db")
     with_groups = answers({"a": "Rest.", "b": "Tea."}, group_id="own", rubric=as_rubric(["Mentions tea."]))
@@ -228,13 +220,6 @@ async def test_what_has_no_criteria_fails_and_says_why() -> None:
     assert "rar_explicit has no negative points" in refused.warnings[0]
 
 
-async def test_criteria_are_standards_for_a_judge_that_compares_freely() -> None:
-    seen: list[JudgeRequest] = []
-    free = calipers.Judge("embedded", rubric=RUBRIC, records={"watchers": [lambda request, *_: seen.append(request)]})
-    await free.score_group(GROUP)
-    assert "- Suggests rest.\n- Suggests fluids.\n- Avoid: Prescribes antibiotics." in seen[0].messages[0]["content"]
-
-
 async def test_policy_reasoning_is_not_judged_and_an_unclosed_thought_is_no_answer() -> None:
     group = answers({"a": "<think>secret plan</think>Rest.", "b": "<think>secret plan, cut", "c": "plan</think>Rest!"})
     grader = Grader(lambda *_: True)
@@ -260,14 +245,6 @@ def test_settings_that_cannot_work_are_refused_before_any_call() -> None:
     for settings, complaint in cases:
         with pytest.raises(ConfigError, match=complaint):
             calipers.Judge.of({"judge": Grader(TRUTH), "protocol": "checklist", "rubric": RUBRIC, **settings})
-
-
-async def test_a_rubric_may_be_the_path_of_its_file(tmp_path: Path) -> None:
-    file = tmp_path / "r.json"
-    file.write_text(json.dumps(RUBRIC.to_dict()), encoding="utf-8")
-    assert scores(await result_of(rubric=file)) == pytest.approx(SCORES)
-    with pytest.raises(InputError, match="no such file"):
-        await result_of(rubric=tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import calipers
+from calipers.judging.instances import judges_in, value_for_each_judge
 from calipers.judging.judge import Judge
 from calipers.ledger import Unrecorded, open_ledger
 from calipers.testing import SimulatedJudge
@@ -81,3 +82,14 @@ def test_results_and_groups_survive_pickle_and_deepcopy():
     for one in (result, GROUP, result.trajectories[0], GROUP.trajectories[0]):
         assert unpickled(one) == one
         assert copy.deepcopy(one) == one
+
+
+def test_an_option_of_one_judge_must_name_it_in_a_panel():
+    assert value_for_each_judge("api_key", "k", ["a/x"]) == ["k"]
+    assert value_for_each_judge("api_key", None, ["a/x", "b/y"]) == [None, None]
+    assert value_for_each_judge("api_key", {"b/y": "k"}, ["a/x", "b/y"]) == [None, "k"]
+    for value, words in (("k", "there are 2 judges, so name the one"), ({"c/z": "k"}, "'c/z' is none of the judges")):
+        with pytest.raises(calipers.ConfigError, match=words):
+            value_for_each_judge("api_key", value, ["a/x", "b/y"])
+    with pytest.raises(calipers.ConfigError, match="at least one"):
+        judges_in([])

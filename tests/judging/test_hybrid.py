@@ -21,7 +21,7 @@ from calipers.judging.hybrid import combined_reward, rules_score
 from calipers.ledger import Ledger
 from calipers.testing import Noise, SimulatedJudge
 from calipers.types import UNKNOWN_RELIABILITY, Trajectory, TrajectoryGroup, Verdict
-from calipers.verifiers import Constraints, RuleFunction, has_answer, read_constraints
+from calipers.verifiers import Constraints, read_constraints
 from grading import Grader
 from groups import FOUR, QUALITY, group_of
 
@@ -61,7 +61,7 @@ async def test_parts_combine_by_name() -> None:
         ({"combine": "average"}, [1.0, 0.65, 0.55, 0.2]),
         ({"combine": "min"}, [1.0, 0.5, 0.5, 0.0]),
         ({"combine": "product", "code": "all"}, [1.0, 0.0, 0.0, 0.0]),
-        ({"combine": "all"}, [1.0, 0.0, 0.0, 0.0]),
+        ({"combine": "min", "code": "all", "threshold": 0.5}, [1.0, 0.0, 0.0, 0.0]),
         ({"combine": "product", "threshold": 0.7}, [1.0, 0.5, 0.0, 0.0]),
         ({"combine": "verif_code"}, [1.0, 0.5, 0.5, 0.0]),
         ({"combine": "verif_paper"}, [1.0, 0.5, 0.5, 0.0]),
@@ -72,16 +72,6 @@ async def test_parts_combine_by_name() -> None:
         result = await Hybrid(Judge(Counting(SCORES)), checks=RULES, **settings).score_group(group_of(ANSWERS))
         assert result.status == "scored"
         assert result.rewards == pytest.approx(rewards), settings
-
-
-async def test_the_two_readings_of_verif_are_different_rewards() -> None:
-    """An answer that follows every rule and fails every soft constraint: 0 by the code, 0.5 by the paper."""
-    group = group_of({"x": "a b", "y": "b a"})
-    rows = [{"scores": {"x": 10, "y": 90}}]
-    code = await Hybrid(Judge(Scripted(rows)), checks=RULES, combine="verif_code").score_group(group)
-    paper = await Hybrid(Judge(Scripted(rows)), checks=RULES, combine="verif_paper").score_group(group)
-    assert code.rewards == [0.0, 1.0]
-    assert paper.rewards == [0.5, 1.0]
 
 
 @given(shares, shares, st.floats(0, 1), st.sampled_from(["product", "average", "min"]))
@@ -143,7 +133,7 @@ async def test_a_rule_that_cannot_tell_abstains_and_is_not_paid_for() -> None:
 
 async def test_a_judge_that_fails_is_no_zero() -> None:
     dead = Scripted([{"error": {"kind": "timeout", "message": "nobody there"}}])
-    for combine in ("product", "average", "min", "all", "verif_paper", "verif_code"):
+    for combine in ("product", "average", "min", "verif_paper", "verif_code"):
         result = await Hybrid(Judge(dead), checks=RULES, combine=combine).score_group(group_of(ANSWERS))
         assert result.rewards == [None] * 4
         assert {one.status for one in result.trajectories} == {"failed"}
@@ -179,19 +169,6 @@ async def test_the_judge_is_asked_only_where_something_is_soft_and_about_that() 
     assert "- Tone: be kind" in judge.questions[0]
 
 
-async def test_nothing_to_check_and_nothing_soft_is_no_reward() -> None:
-    result = await Hybrid(Judge(Scripted(SCORES)), checks=lambda _: Constraints()).score_group(group_of(ANSWERS))
-    assert result.rewards == [None] * 4
-    assert result.trajectories[0].reason == "there is nothing to check or to judge"
-
-
-async def test_what_was_skipped_of_a_rows_constraints_stands_in_the_warnings() -> None:
-    row = {"checkers": ["[llm] Tone: be kind", "[code] x"], "functions": ["", ""]}
-    hybrid = Hybrid(Judge(Scripted(SCORES)), checks=lambda _: read_constraints(row))
-    (warning,) = (await hybrid.score_group(group_of(ANSWERS))).warnings
-    assert "checkers[1] is skipped" in warning
-
-
 async def test_a_check_of_the_callers_own_may_break() -> None:
     def broken(trajectory: Trajectory) -> Verdict:
         raise ZeroDivisionError("oh")
@@ -218,24 +195,6 @@ async def test_parts_and_foreign_keys_are_in_the_result() -> None:
         "gate": None, "code": 0.5, "judge": 0.8,
     }  # fmt: skip
     assert json.loads(json.dumps(row)) == row
-
-
-async def test_verifiers_see_the_shared_context() -> None:
-    seen = []
-
-    def look(trajectory: Trajectory) -> Verdict:
-        seen.append(trajectory.messages[0]["content"])
-        return Verdict(True)
-
-    await Hybrid(Judge(Scripted(SCORES)), gates=[look, has_answer]).score_group(group_of(ANSWERS, question="Why?"))
-    assert seen == ["Why?"] * 4
-
-
-async def test_many_groups_stream_in_order() -> None:
-    hybrid = Hybrid(Judge(Scripted(SCORES)), checks=RULES)
-    groups = [group_of(ANSWERS, group_id=f"g{number}") for number in range(20)]
-    found = [result.group_id async for result in hybrid.score_groups(groups, ordered=True, concurrency=3)]
-    assert found == [f"g{number}" for number in range(20)]
 
 
 def test_settings_that_cannot_work_are_refused() -> None:
@@ -266,19 +225,6 @@ async def test_errors_of_scores_are_not_stated_for_rewards_that_are_something_el
         stderrs = [one.stderr if known else None for one in alone.trajectories]
         assert [one.stderr for one in result.trajectories] == stderrs
         assert result.reliability == (alone.reliability if known else UNKNOWN_RELIABILITY)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
-async def test_rules_given_as_source_are_checked_together() -> None:
-    rules = [RuleFunction(f"def check_following(r): return {word!r} in r") for word in "ab"]
-    rules.append(
-        RuleFunction("def check_following(r):\n    if r == 'c': raise ValueError('c')\n    return True", name="picky")
-    )
-    hybrid = Hybrid(Judge(Counting(SCORES)), checks=lambda _: Constraints(tuple(rules)))
-    result = await hybrid.score_group(group_of(ANSWERS | {"cut": "<think>a b"}))
-    assert result.rewards == pytest.approx([1.0, 2 / 3, 2 / 3, None, None])
-    assert result.trajectories[3].reason == "picky: it raised ValueError: c"
-    assert result.trajectories[4].reason == "there is no answer to check"
 
 
 def recorded(name: str) -> list[dict[str, Any]]:

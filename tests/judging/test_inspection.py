@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-import calipers
-from calipers.errors import ConfigError, InputError
-from calipers.inputs.groups import as_group
+from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.ledger import open_ledger
 from replaying import replayed
@@ -81,13 +79,7 @@ async def test_a_judge_reads_files_and_scores_what_they_show():
     assert [one.reward for one in result.trajectories] == [0.9, 0.1]
     assert (result.judge_calls, result.usage.input_tokens) == (2, 20)
     first, second = server.posts
-    assert [tool["function"]["name"] for tool in first["tools"]] == [
-        "list_files",
-        "read_file",
-        "search",
-        "diff",
-        "python",
-    ]
+    assert [tool["function"]["name"] for tool in first["tools"]] == ["list_files", "read_file", "diff", "python"]
     assert "response_format" not in first  # many servers cannot call tools while a format is enforced
     _, _, asked, *told = second["messages"]
     assert [call["id"] for call in asked["tool_calls"]] == [one["tool_call_id"] for one in told]
@@ -148,7 +140,7 @@ async def test_every_turn_is_in_the_ledger_and_a_replay_gives_the_same_bytes(tmp
 async def test_a_judge_that_never_stops_calling_fails_with_a_reason_and_replays_so(tmp_path: Path):
     path = tmp_path / "runs.db"
     with FaultyServer() as server:
-        server.script(called(("search", {"text": "assert"})))
+        server.script(called(("list_files", {})))
         judge = judge_with(server, ledger=path, tools="all")
         result = await judge.score_group(GROUP)
         judge.close()
@@ -224,27 +216,9 @@ def test_what_cannot_work_is_refused_before_a_token_is_spent():
     cases: list[tuple[dict[str, Any], str]] = [
         ({"judge": "embedded", "tools": "all"}, "embedded does not"),
         ({"judge": "vllm/a", "tools": ["read_file", "delete"]}, "'delete' is no tool"),
-        ({"judge": "vllm/a", "tools": ["search", "search"]}, "name each tool once"),
-        ({"judge": "vllm/a", "tools": "search", "question": {"expected": True}}, "leave one out"),
+        ({"judge": "vllm/a", "tools": ["diff", "diff"]}, "name each tool once"),
+        ({"judge": "vllm/a", "tools": "diff", "question": {"expected": True}}, "leave one out"),
     ]
     for options, finding in cases:
         with pytest.raises(ConfigError, match=re.escape(finding)):
             Judge(**options)
-
-
-def test_artifacts_that_are_no_texts_are_named():
-    cases: list[object] = [["a.py"], {"a.py": 3}, {"a.py": {"text": "x"}}]
-    for wrong in cases:
-        with pytest.raises(InputError, match="trajectory 'a': 'artifacts'"):
-            as_group({"trajectories": [{"id": "a", "messages": [], "artifacts": wrong}]})
-
-
-def test_artifacts_survive_a_round_trip_and_are_not_copied_to_results():
-    group = as_group(GROUP)
-    assert as_group(json.loads(json.dumps(group.to_dict()))) == group
-    assert list(group.to_dict())[-1] == "trajectories"
-    result = calipers.GroupResult(group.group_id, "failed", ())
-    assert "artifacts" not in result.to_dict()
-    assert as_group({"trajectories": [{"messages": [], "artifacts": {"a": None, "b": "x"}}]}).trajectories[
-        0
-    ].artifacts == {"b": "x"}

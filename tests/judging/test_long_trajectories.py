@@ -20,7 +20,6 @@ from calipers.render import text_bytes_and_images
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest, Trajectory, TrajectoryGroup, Usage
 from decoded import decode
-from groups import FOUR, group_of
 from replaying import replayed
 from servers.faulty_server import Answer, FaultyServer, error, said
 
@@ -86,30 +85,6 @@ async def test_a_group_over_the_window_is_shortened_scored_and_says_so() -> None
     assert question.count("characters left out …") == 3
     decoded = decode((question,), keys=judge.asked[0].keys)
     assert {messages[-1]["content"] for messages in decoded.messages.values()} >= {"I chose ga."}
-
-
-async def test_all_candidates_are_shown_at_the_same_length() -> None:
-    judge = Narrow()
-    await Judge(judge, calls={"context_window": 4096}).score_group(long_group())
-    lengths = [sum(map(len, one.body)) for one in judge.asked[0].view.candidates]  # type: ignore[arg-type]  # texts only
-    assert max(lengths) - min(lengths) < 40
-    assert text_bytes_and_images(judge.asked[0])[0] / 4 > 0.5 * 4096
-
-
-async def test_what_fits_is_asked_as_without_a_window() -> None:
-    plain, bounded = Narrow(), Narrow()
-    await Judge(plain).score_group(group_of(FOUR | {"a": "x", "b": "y", "c": "z"}))
-    await Judge(bounded, calls={"context_window": 100_000}).score_group(group_of(FOUR | {"a": "x", "b": "y", "c": "z"}))
-    assert plain.asked[0].messages == bounded.asked[0].messages
-
-
-async def test_in_every_order_and_every_pair_a_candidate_is_shown_alike() -> None:
-    for settings in ({"orders": 2}, {"protocol": "pairwise"}):
-        judge = Narrow()
-        result = await Judge.of({"judge": judge, "context_window": 4096, **settings}).score_group(long_group())
-        assert result.status == "scored"
-        assert len({tuple(one.body for one in request.view.candidates) for request in judge.asked}) == 1
-        assert len(gaps(result)) == 3
 
 
 # --- a window that the server tells ---
@@ -209,15 +184,7 @@ async def test_servers_that_name_the_window_in_their_refusal_get_a_question_that
     assert len(gaps(result)) == 3
 
 
-@pytest.mark.heavy
-async def test_a_real_server_scores_a_group_over_its_window_after_shortening(llama: str) -> None:
-    judge = Judge("llamacpp/tiny", base_url=llama, calls={"params": {"seed": 3}})
-    result = await judge.score_group(long_group(300))
-    assert result.status == "scored"
-    assert len(gaps(result)) == 3
-    assert all("1 text" in line for line in gaps(result))
-
-
+@pytest.mark.slow
 def test_on_the_command_line_a_flag_names_the_window_and_one_note_tells_of_all_groups(tmp_path: Path) -> None:
     groups = [long_group(group_id=f"g{number}").to_dict() for number in range(3)]
     (tmp_path / "groups.jsonl").write_text("".join(json.dumps(group) + "\n" for group in groups), encoding="utf-8")

@@ -84,30 +84,12 @@ async def test_a_server_killed_in_the_middle_of_an_answer_and_gone_for_good_fail
     assert "127.0.0.1" in reasons(lost)
 
 
-async def test_an_empty_answer_is_no_verdict(llama: str):
-    # Stopped before the brace that its grammar begins with: an empty text, and a whole one by its finish reason.
-    results = await judged(
-        Judge("llamacpp/tiny", base_url=llama, calls={"params": {"stop": ["{"]}}, question={"reasks": 0}), GROUPS[:3]
-    )
-    unscored(results)
-
-
 async def test_an_answer_stopped_by_its_length_is_no_verdict(llama: str):
     results = await judged(
         Judge("llamacpp/tiny", base_url=llama, calls={"max_tokens": 20}, question={"reasks": 0}), GROUPS[:3]
     )
     unscored(results)
     assert "cut off" in reasons(results)
-
-
-async def test_a_schema_the_server_refuses_is_said_and_not_retried_for_ever(llama: str):
-    broken = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nonsense"}}}
-    results = await judged(
-        Judge("llamacpp/tiny", base_url=llama, calls={"params": {"response_format": broken}}, question={"reasks": 0}),
-        GROUPS[:3],
-    )
-    unscored(results)
-    assert "schema" in reasons(results).lower() or "grammar" in reasons(results).lower()
 
 
 async def test_a_wrong_key_is_named_and_ends_every_group_at_once(tiny_model: Path):
@@ -118,15 +100,6 @@ async def test_a_wrong_key_is_named_and_ends_every_group_at_once(tiny_model: Pat
     assert "401" in reasons(results)
     assert "wrong" not in reasons(results)
     assert mended[0].status == "scored"
-
-
-async def test_a_path_that_is_not_there_and_a_port_that_is_closed(llama: str):
-    elsewhere = await judged(
-        Judge("llamacpp/tiny", base_url=llama.replace("/v1", "/v7"), calls={"attempts": 1}), GROUPS[:2]
-    )
-    closed = await judged(Judge("llamacpp/tiny", base_url="http://127.0.0.1:9/v1", calls={"attempts": 1}), GROUPS[:2])
-    unscored([*elsewhere, *closed])
-    assert "404" in reasons(elsewhere)
 
 
 async def test_a_server_that_is_slower_than_the_timeout_and_a_deadline(llama: str):

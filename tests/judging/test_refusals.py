@@ -1,6 +1,4 @@
-"""A judge that refuses every question is found out after its first batch, confirmed by one small question, and told
-once.
-"""
+"""A judge that refuses every question is recognised after its first batch, and reported once."""
 
 from __future__ import annotations
 
@@ -17,10 +15,9 @@ from calipers.errors import BackendError, ConfigError, PermanentError, Transient
 from calipers.types import Completion, JudgeRequest
 from groups import FOUR, group_of
 from servers.dialects import verdict
-from servers.faulty_server import Answer, Asked, FaultyServer, error, said
+from servers.faulty_server import Answer, FaultyServer, error, said
 
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"What is 17 + 25, for the {n}th time?") for n in range(4)]
-SMALL = "Is water wet?"
 
 REFUSALS = {
     "a model that is not there": error(404, "The model `judge` does not exist"),
@@ -41,14 +38,6 @@ PASSING = {
 }
 
 
-def is_small(asked: Asked) -> bool:
-    return SMALL in str(asked.body["messages"])
-
-
-def small(server: FaultyServer) -> int:
-    return sum(SMALL in str(post) for post in server.posts)
-
-
 def judge_at(server: FaultyServer, **settings: Any) -> calipers.Judge:
     return calipers.Judge.of(
         {"judge": "openai/judge", "base_url": server.url, "api_key": "k", "attempts": 1, "reasks": 0, **settings}
@@ -59,28 +48,28 @@ async def batch(judge: calipers.Judge, groups: Sequence[Any] = GROUPS) -> list[c
     return [result async for result in judge.score_groups(groups, ordered=True)]
 
 
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-async def test_a_batch_of_nothing_but_refusals_is_a_config_error_and_the_groups_are_failed(
-    faulty: FaultyServer, refusal: Answer
+async def test_a_batch_of_nothing_but_refusals_is_a_config_error_and_its_groups_failed(
+    faulty: FaultyServer,
 ) -> None:
-    faulty.script(refusal)
-    judge = judge_at(faulty)
-    results = await batch(judge)
-    assert {result.status for result in results} == {"failed"}  # score_group itself raises nothing
-    for _ in range(2):
-        with pytest.raises(ConfigError, match=r"every question was refused.*openai/judge.*Check the judge's name"):
+    for refusal in REFUSALS.values():
+        faulty.script(refusal)
+        judge = judge_at(faulty)
+        results = await batch(judge)
+        assert {result.status for result in results} == {"failed"}  # score_group itself raises nothing
+        asked = len(faulty.posts)
+        for _ in range(2):
+            with pytest.raises(ConfigError, match=r"every question was refused.*openai/judge.*Check the judge's name"):
+                await judge.require_answering()
+        assert len(faulty.posts) == asked
+
+
+async def test_what_may_pass_or_is_about_the_question_ends_nothing(faulty: FaultyServer) -> None:
+    for failure in PASSING.values():
+        faulty.script(failure)
+        judge = judge_at(faulty)
+        for _ in range(2):
+            assert {result.status for result in await batch(judge)} <= {"failed", "abstained"}
             await judge.require_answering()
-    assert small(faulty) == 1
-
-
-@pytest.mark.parametrize("failure", PASSING.values(), ids=PASSING)
-async def test_what_may_pass_or_is_about_the_question_ends_nothing(faulty: FaultyServer, failure: Answer) -> None:
-    faulty.script(failure)
-    judge = judge_at(faulty)
-    for _ in range(3):
-        assert {result.status for result in await batch(judge)} <= {"failed", "abstained"}
-        await judge.require_answering()
-    assert small(faulty) == 0
 
 
 async def test_one_answer_ever_is_enough(faulty: FaultyServer) -> None:
@@ -91,7 +80,6 @@ async def test_one_answer_ever_is_enough(faulty: FaultyServer) -> None:
     faulty.script(REFUSALS["a wrong key"])
     assert {result.status for result in await batch(judge, GROUPS[1:])} == {"failed"}
     await judge.require_answering()
-    assert small(faulty) == 0
 
 
 async def test_a_batch_with_one_failure_that_may_pass_is_none_of_refusals_and_the_next_one_may_be(
@@ -104,49 +92,6 @@ async def test_a_batch_with_one_failure_that_may_pass_is_none_of_refusals_and_th
     await batch(judge)
     with pytest.raises(ConfigError):
         await judge.require_answering()
-
-
-async def test_a_firewall_that_refuses_what_candidates_wrote_is_no_missing_judge(faulty: FaultyServer) -> None:
-    faulty.script(lambda asked: said("Yes.") if is_small(asked) else error(403, "blocked"))
-    judge = judge_at(faulty)
-    for _ in range(3):
-        await batch(judge)
-        await judge.require_answering()
-    assert small(faulty) == 1  # one answer was enough, and nobody asks again
-    assert judge.probed[0] == 1
-
-
-async def test_a_confirmation_that_does_not_come_through_leaves_the_question_open(faulty: FaultyServer) -> None:
-    faulty.script(lambda asked: error(503) if is_small(asked) else REFUSALS["a wrong key"])
-    judge = judge_at(faulty)
-    await batch(judge)
-    await judge.require_answering()
-    faulty.script(REFUSALS["a wrong key"])
-    await batch(judge, [group_of(FOUR, group_id="later", question="And now?")])
-    with pytest.raises(ConfigError, match="The key is not accepted"):
-        await judge.require_answering()
-
-
-@pytest.mark.parametrize("judge", ["anthropic/judge", "openai_decisions/judge", "systemone/judge", "vllm/judge"])
-async def test_every_kind_of_server_is_confirmed(faulty: FaultyServer, judge: str) -> None:
-    faulty.script(error(404, "no such model"))
-    asked = calipers.Judge(judge, base_url=faulty.url, api_key="k", calls={"attempts": 1})
-    await batch(asked, GROUPS[:1])
-    with pytest.raises(ConfigError):
-        await asked.require_answering()
-    assert small(faulty) == 1
-
-
-async def test_the_small_question_counts_against_the_budget_and_is_in_no_groups_usage(faulty: FaultyServer) -> None:
-    faulty.script(lambda asked: said("Yes.") if is_small(asked) else error(403, "blocked"))
-    judge = judge_at(faulty, budget={"calls": 1})
-    results = await batch(judge, GROUPS[:1])
-    await judge.require_answering()
-    assert (results[0].judge_calls, results[0].usage.input_tokens) == (0, 0)
-    assert judge.probed[0] == 1
-    assert judge.probed[1].input_tokens == 10
-    (later,) = await batch(judge, GROUPS[1:2])
-    assert "the budget is spent" in str(later.trajectories[0].reason)
 
 
 # --- backends of one's own, and panels ------------------------------------------------------------------------------
@@ -172,7 +117,7 @@ GONE = PermanentError("not_found", "no such model", fatal=True)
 DOWN = TransientError("server", "out of order")
 
 
-async def test_a_backend_of_ones_own_is_asked_nothing_but_what_it_is_for() -> None:
+async def test_a_backend_of_ones_own_may_refuse_everything_too() -> None:
     own = Own("a", GONE)
     judge = calipers.Judge(own)
     await batch(judge, GROUPS[:1])
@@ -209,41 +154,12 @@ async def test_a_panel_goes_on_without_a_member_that_refuses_and_says_so_once(
 LISTED = Answer(body={"object": "list", "data": [{"id": "another"}]})
 
 
-async def test_a_model_that_is_not_listed_and_refused_is_a_config_error_before_the_run(faulty: FaultyServer) -> None:
-    faulty.get["/v1/models"] = LISTED
-    faulty.script(error(404, "The model `judge` does not exist"))
-    with pytest.raises(
-        ConfigError, match=r"does not list .judge. among its models .another.*It refuses it: .*does not exist"
-    ):
-        await judge_at(faulty).check()
-    assert len(faulty.posts) == 1
-
-
-async def test_a_model_that_a_proxy_hides_is_confirmed_by_one_small_call_and_nothing_is_warned_of(
-    faulty: FaultyServer,
-) -> None:
-    faulty.get["/v1/models"] = LISTED
-    faulty.script(said("Yes."))
-    judge = judge_at(faulty)
-    assert await judge.check() == []
-    assert (small(faulty), judge.probed[0]) == (1, 1)
-
-
-async def test_a_confirmation_that_fails_otherwise_leaves_the_warning(faulty: FaultyServer) -> None:
-    faulty.get["/v1/models"] = LISTED
-    faulty.script(error(429, headers={"Retry-After": "0"}))
-    (warning,) = await judge_at(faulty).check()
-    assert "does not list 'judge'" in warning
-
-
-@pytest.mark.parametrize(
-    "listed", [Answer(body={"data": [{"id": "judge"}]}), Answer(404, b"")], ids=["listed", "no list"]
-)
-async def test_no_token_is_spent_where_the_list_does_not_speak_against_the_model(
-    faulty: FaultyServer, listed: Answer
-) -> None:
-    faulty.get["/v1/models"] = listed
-    await judge_at(faulty).check()
+async def test_a_model_that_is_not_listed_is_a_warning_and_no_token_is_spent(faulty: FaultyServer) -> None:
+    listed = Answer(body={"data": [{"id": "judge"}]})
+    for answer, warned in ((LISTED, True), (listed, False)):
+        faulty.get["/v1/models"] = answer
+        warnings = await judge_at(faulty).check()
+        assert any("does not list 'judge'" in warning for warning in warnings) is warned
     assert faulty.posts == []
 
 
@@ -258,13 +174,3 @@ async def test_an_address_that_ends_in_v1_is_not_told_to_end_in_v1(
             await judge.require_answering()
     assert ("ends in /v1" in str(caught.value)) is asked
     assert ".." not in str(caught.value)
-
-
-async def test_a_refused_option_budget_or_group_is_named() -> None:
-    group: Any = [[{"role": "assistant", "content": answer}] for answer in "ab"]
-    with pytest.raises(ConfigError, match=r"no option orders=.*Judge\("):
-        await calipers.score_group(group, "embedded", orders=2)
-    with pytest.raises(ConfigError, match=r'calls=\{"price": .*--price'):
-        calipers.Judge("embedded", budget={"usd": 5})
-    with pytest.raises(calipers.InputError, match="the group holds text"):
-        await calipers.score_group(["56"], "embedded")

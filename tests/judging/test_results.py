@@ -59,3 +59,18 @@ async def test_prompts_differ_only_in_what_users_ask() -> None:
         assert [line.partition(" differ")[0] for line in about] == (
             [f"the prompts of {named[0]!r} and {named[1]!r}"] if named else []
         )
+
+
+async def test_a_task_under_a_wrong_key_is_pointed_out() -> None:
+    shown = [{"role": "system", "content": "Be brief."}]
+    asked = {"role": "user", "content": "2+2?"}
+    cases: list[tuple[str, object, list[dict[str, str]], bool]] = [
+        ("prompt", "What is 2 + 2?", [], True), ("contxt", "What is 2 + 2?", [], True),
+        ("prompt", "What is 2 + 2?", [asked], False), ("conntext", shown, [asked], True),
+        ("contexts", ["a passage", "another"], [asked], False), ("contest", 1520, [asked], False),
+    ]  # fmt: skip
+    for key, value, begin, is_warned in cases:
+        rollouts = [{"messages": [*begin, {"role": "assistant", "content": text}]} for text in ("4", "5")]
+        group = {"group_id": "g", key: value, "trajectories": rollouts}
+        result = await calipers.score_group(group, judge="embedded")
+        assert any(key in warning for warning in result.warnings) is is_warned, (key, value)

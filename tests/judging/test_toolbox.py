@@ -47,13 +47,6 @@ def test_reading_shows_the_lines_asked_for():
     assert shown.split("\n")[1:] == ["line 10", "line 11"]
 
 
-def test_searching_finds_a_text_in_any_case_and_is_no_pattern():
-    box = toolbox({"a.py": "x = 1\nSKIP(.*)\n"}, {"b.py": "skip"}, {"c.py": "nothing"})
-    assert run(box, "search", text="skip(.*)").endswith("a.py, line 2: SKIP(.*)")
-    assert len(run(box, "search", text="skip").split("\n")) == 2
-    assert run(box, "search", text="skip", attempt="task") == "found nowhere"
-
-
 def test_a_diff_is_against_the_task_unless_another_attempt_is_named():
     box = toolbox({"t": "one\nskip\n"}, {"t": "one\n"}, {"t": "one\ntwo\n"})
     assert [line for line in run(box, "diff", attempt="A", path="t").split("\n") if line[:1] in "+-"][2:] == [
@@ -83,8 +76,7 @@ def test_what_cannot_be_answered_is_told_to_the_judge():
         (ToolCall("read_file", '{"attempt": "task", "path": "gone"}'), "task has no file 'gone'"),
         (ToolCall("read_file", '{"attempt": "task", "path": "a", "first_line": 9}'), "a has 1 lines"),
         (ToolCall("read_file", '{"attempt": "task", "path": "a", "lines": -1}'), "'lines' must be a whole number"),
-        (ToolCall("search", '{"text": ""}'), "'text' is empty"),
-        (ToolCall("search", '{"text": 3}'), "'text' must be a text"),
+        (ToolCall("python", '{"code": 3}'), "'code' must be a text"),
         (ToolCall("diff", '{"attempt": "task", "path": "a", "other": "ZZ"}'), "there is no attempt 'ZZ'"),
         (ToolCall("diff", '{"attempt": "task", "path": "long"}'), "more than 2000 lines"),
         (ToolCall("python", json.dumps({"code": "x" * 30_000})), "more than 20000 characters"),
@@ -120,21 +112,20 @@ def test_no_name_of_a_file_adds_a_line_to_a_result():
     assert len(run(box, "list_files").splitlines()) == 6
     assert len(run(box, "read_file", attempt="A", path=path).splitlines()) == 3
     assert len(run(box, "read_file", attempt="A", path=path, first_line=9).splitlines()) == 1
-    assert len(run(box, "search", text="x", attempt="A").splitlines()) == 2
     assert len(run(box, "diff", attempt="A", path=path).splitlines()) == 6
     assert len(run(box, "diff", attempt="A", path=path + "!").splitlines()) == 1
-    for name in ("list_files", "read_file", "search", "diff"):
-        assert "\x1b" not in run(box, name, attempt="A", path=path, text="x")
+    for name in ("list_files", "read_file", "diff"):
+        assert "\x1b" not in run(box, name, attempt="A", path=path)
 
 
 @given(
     st.dictionaries(st.text(max_size=30), st.text(max_size=300), min_size=1, max_size=4),
-    st.sampled_from(TOOL_NAMES[:4]),
+    st.sampled_from(TOOL_NAMES[:3]),
 )
 def test_no_artifact_makes_a_tool_raise_or_return_too_much(files: dict[str, str], tool: str):
     box = toolbox(files, task=files)
     for path in [*files, "none"]:
-        text = run(box, tool, attempt="A", path=path, text="e")
+        text = run(box, tool, attempt="A", path=path)
         assert len(text.encode()) <= MOST_RESULT
         assert "\u200b" not in text
 

@@ -5,7 +5,6 @@ import os
 import resource
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -26,14 +25,7 @@ def test_a_label_is_read_back_as_it_was_and_lines_that_are_no_labels_are_refused
     assert opened(tmp_path / "l").append(label, based_on=0) == 1
     again = opened(tmp_path / "l")
     assert (again.current("ann", "g"), again.labels()) == ((label, 1), [label])
-    for change in (
-        {"ranks": {"a": 0}},
-        {"ranks": [1, 2]},
-        {"shown": "ab"},
-        {"note": None},
-        {"annotator": 3},
-        {"format": "x"},
-    ):
+    for change in ({"ranks": {"a": 0}}, {"shown": "ab"}, {"note": None}, {"annotator": 3}, {"format": "x"}):
         with pytest.raises(InputError, match="label" if "format" in change else next(iter(change))):
             label_from(label.to_dict() | change)
     with pytest.raises(ConfigError, match="cannot be written"):
@@ -45,25 +37,18 @@ def test_a_label_is_read_back_as_it_was_and_lines_that_are_no_labels_are_refused
         assert (tmp_path / "other").read_text() == text
 
 
-def test_the_last_label_counts_and_earlier_ones_stay_in_the_file(tmp_path: Path):
-    file = opened(tmp_path / "l")
-    for turn, ranks in enumerate([{"a": 1, "b": 2}, {"a": 2, "b": 1}, None]):
-        file.append(label_of("g", "ann", ranks), based_on=turn)
-    assert file.current("ann", "g") == (None, 3)
-    assert opened(tmp_path / "l").labels() == []
-    assert len((tmp_path / "l").read_text().splitlines()) == 3
-
-
-def test_a_label_based_on_an_older_one_is_refused_and_the_newer_stays(tmp_path: Path):
+def test_the_last_label_counts_and_one_based_on_an_older_one_is_refused(tmp_path: Path):
     one, other = opened(tmp_path / "l"), opened(tmp_path / "l")
-    one.append(label_of("g", "ann", {"a": 1, "b": 2}), based_on=0)
+    first, second = label_of("g", "ann", {"a": 1, "b": 2}), label_of("g", "ann", {"a": 2, "b": 1})
+    one.append(first, based_on=0)
     with pytest.raises(StaleLabelError) as caught:
-        other.append(label_of("g", "ann", {"a": 2, "b": 1}), based_on=0)
-    assert caught.value.revision == 1
-    assert other.current("ann", "g")[0] == label_of("g", "ann", {"a": 1, "b": 2})
-    # The same label again is one whose confirmation got lost.
-    assert other.append(label_of("g", "ann", {"a": 1, "b": 2}), based_on=0) == 1
-    assert other.append(label_of("g", "ann", {"a": 2, "b": 1}), based_on=1) == 2
+        other.append(second, based_on=0)
+    assert (caught.value.revision, other.current("ann", "g")[0]) == (1, first)
+    assert other.append(first, based_on=0) == 1  # the same label again is one whose confirmation got lost
+    assert other.append(second, based_on=1) == 2
+    other.append(label_of("g", "ann", None), based_on=2)
+    assert (other.current("ann", "g"), opened(tmp_path / "l").labels()) == ((None, 3), [])
+    assert len((tmp_path / "l").read_text().splitlines()) == 3
 
 
 WRITER = """
@@ -77,23 +62,14 @@ for n in range(40):
 """
 
 
-def test_two_processes_and_several_threads_lose_nothing(tmp_path: Path):
+def test_two_processes_lose_nothing(tmp_path: Path):
     path = tmp_path / "l"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("ann", "ben")]
-    file = opened(path)
-    threads = [
-        threading.Thread(target=lambda name=name: [file.append(label_of(f"g{n}", name, ONE)) for n in range(20)])
-        for name in ("eve", "dan")
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    for n in range(20):
+        opened(path).append(label_of(f"g{n}", "eve", ONE))
     assert [one.wait(60) for one in writers] == [0, 0]
     found = opened(path)
-    assert {name: len(found.of(name)) for name in ("ann", "ben", "eve", "dan")} == {
-        "ann": 40, "ben": 40, "eve": 20, "dan": 20,
-    }  # fmt: skip
+    assert {name: len(found.of(name)) for name in ("ann", "ben", "eve")} == {"ann": 40, "ben": 40, "eve": 20}
 
 
 def test_a_line_that_a_crash_cut_off_is_reported_and_swallows_no_other(tmp_path: Path):

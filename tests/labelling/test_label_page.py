@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from calipers.inputs import read_groups
-from calipers.types import Trajectory, TrajectoryGroup
 from groups import group_of
 from labelled import ANSWERS, groups_file
-from report_browser import Browser
+from report_browser import PAYLOADS, Browser, hostile_group
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -60,13 +59,11 @@ class Page:
         self.browser.press(ENTER)
         self.browser.until(f"{IDLE} && document.documentElement.dataset.group !== {before!r}")
 
-    def back(self) -> None:
-        """Press Shift and the left arrow, and wait for the group labelled before."""
+    def shift(self, arrow: str) -> None:
+        """Press Shift and an arrow: to the group labelled before, or to the next one."""
         from selenium.webdriver import ActionChains  # noqa: PLC0415 - is looked for by the fixture
 
-        before = self.token
-        ActionChains(self.browser.driver).key_down(SHIFT).send_keys(LEFT).key_up(SHIFT).perform()
-        self.browser.until(f"{IDLE} && document.documentElement.dataset.group !== {before!r}")
+        ActionChains(self.browser.driver).key_down(SHIFT).send_keys(arrow).key_up(SHIFT).perform()
 
     @property
     def token(self) -> str:
@@ -111,7 +108,7 @@ def calipers(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 
-def test_ranking_with_the_keyboard_gives_gold_that_calibrate_reads(browser: Browser, tmp_path: Path):
+def test_ranking_with_the_keyboard_gives_gold(browser: Browser, tmp_path: Path):
     groups, labels = groups_file(tmp_path / "g.jsonl", count=4), tmp_path / "g.labels.jsonl"
     with page_of(browser, groups, "--annotator", "ann") as page:
         assert browser.text(".progress") == "0 of 4 groups labelled\nas ann"
@@ -134,7 +131,6 @@ def test_ranking_with_the_keyboard_gives_gold_that_calibrate_reads(browser: Brow
         browser.until("document.querySelector('.empty')")
         assert browser.text("main") == "Every group has your label. You may close this page."
         page.end()
-        assert any("ann has labelled 4 of 4 groups." in line for line in page.said)
     lines = saved(labels)
     assert [by_letter(one) for one in lines] == [[2, 2, 1, 3], [None, None, None, 1], [1, 3, 2, 4], [None] * 4]
     assert [one["note"] for one in lines] == ["", "both = bad.?", "", ""]
@@ -149,13 +145,6 @@ def test_ranking_with_the_keyboard_gives_gold_that_calibrate_reads(browser: Brow
     )]  # fmt: skip
     assert gold[lines[0]["group_id"]] == pytest.approx(expected[0])
     assert gold[lines[2]["group_id"]] == pytest.approx(expected[1], abs=1e-6)
-    said = [
-        {"group_id": name, "judge": "j", "mode": "listwise", "order": list(known), "parsed": {"scores": known}}
-        for name, known in gold.items()
-    ]
-    (tmp_path / "said.jsonl").write_text("".join(json.dumps(one) + "\n" for one in said))
-    found = calipers("calibrate", "gold.jsonl", "--judgments", "said.jsonl", "--json", cwd=tmp_path)
-    assert json.loads(found.stdout)["judges"][0]["advantage_fidelity"] == pytest.approx(1.0)
 
 
 def test_undo_takes_back_steps_and_then_the_saved_label(browser: Browser, tmp_path: Path):
@@ -185,20 +174,14 @@ def test_undo_takes_back_steps_and_then_the_saved_label(browser: Browser, tmp_pa
 
 
 def test_a_ranking_that_is_not_saved_is_left_only_on_purpose(browser: Browser, tmp_path: Path):
-    from selenium.webdriver import ActionChains  # noqa: PLC0415 - is looked for by the fixture
-
     with page_of(browser, groups_file(tmp_path / "g.jsonl"), "--annotator", "ann") as page:
         first = page.token
         browser.press("a")
-        for answer in ("dismiss", "accept"):
-            ActionChains(browser.driver).key_down(SHIFT).send_keys(RIGHT).key_up(SHIFT).perform()
-            question = browser.driver.switch_to.alert
-            assert question.text == "Leave this group? Its ranking is not saved."
-            getattr(question, answer)()
+        for answer, left in (("dismiss", False), ("accept", True)):
+            page.shift(RIGHT)
+            getattr(browser.driver.switch_to.alert, answer)()
             page.idle()
-            if answer == "dismiss":
-                assert (page.token, page.strip) == (first, ["1 A", "no rank yet: B, C, D"])
-        assert page.token != first
+            assert (page.token != first) is left
         assert not (tmp_path / "g.labels.jsonl").exists()
 
 
@@ -225,42 +208,17 @@ def test_kill_9_of_the_server_loses_nothing_that_was_confirmed_and_the_page_keep
         page.save()
         page.open()  # a reload
         assert browser.text(".progress").startswith("2 of 3")
-        page.back()
-        assert page.token == second
+        page.shift(LEFT)
+        browser.until(f"{IDLE} && document.documentElement.dataset.group === {second!r}")
         assert page.strip == ["1 D", "2 C", "3 B", "4 A"]
     assert [by_letter(one) for one in saved(labels)] == [[1, 2, 3, 4], [4, 3, 2, 1]]
 
 
-RUN = "window.ran=(window.ran||0)+1"
-HOSTILE = (
-    f"<script>{RUN}</script>", f"</script><script>{RUN}</script>", f"<img src=x onerror='{RUN}'>",
-    f"<svg onload='{RUN}'></svg>", f'[click](javascript:{RUN}) ![x](x "onerror={RUN}")',
-    "<style>*{display:none!important}</style>", "\u202ereversed\u202c zero\u200bwidth \U000e0041",
-    f"--></textarea></noscript><script>{RUN}</script>", "<form action=https://evil.example><input name=x autofocus>",
-)  # fmt: skip
-
-
-def hostile_group(number: int, text: str) -> TrajectoryGroup:
-    call = {"id": text, "type": "function", "function": {"name": text, "arguments": text}}
-    image = {"type": "image_url", "image_url": {"url": f"data:image/svg+xml,{text}"}}
-    members = tuple(
-        Trajectory(
-            f"{name}{text}",
-            (
-                {"role": "assistant", "content": [{"type": "text", "text": text + name}, image], "tool_calls": [call]},
-                {"role": "tool", "content": text, "tool_call_id": text, "name": text},
-                {"role": "assistant", "content": text, "reasoning": text},
-            ),
-        )
-        for name in "ab"
-    )
-    tool = {"type": "function", "function": {"name": text, "description": text, "parameters": {}}}
-    context = ({"role": "user", "content": text},)
-    return TrajectoryGroup(f"{number}{text}", members, context=context, tools=(tool,), rubric=text)
+HOSTILE = [PAYLOADS[at] for at in (1, 2, 7, 11, 12, 14)]
 
 
 def test_hostile_trajectories_run_nothing_and_are_shown_as_text(browser: Browser, tmp_path: Path):
-    groups = groups_file(tmp_path / "g.jsonl", [hostile_group(n, text) for n, text in enumerate(HOSTILE)])
+    groups = groups_file(tmp_path / "g.jsonl", [hostile_group(text, f"{n}{text}") for n, text in enumerate(HOSTILE)])
     shown: list[str] = []
     with page_of(browser, groups, "--annotator", "<b>ann</b>") as page:
         for _ in HOSTILE:
@@ -277,7 +235,7 @@ def test_hostile_trajectories_run_nothing_and_are_shown_as_text(browser: Browser
         assert all(one.startswith(page.address) or one.endswith("/favicon.ico") for one in asked), asked
         severe = [one["message"] for one in browser.driver.get_log("browser") if "Content Security" in one["message"]]
         assert severe == []
-    for text in HOSTILE[:6]:
+    for text in HOSTILE[:4]:
         assert any(text in one for one in shown), text
     assert any("U+202E" in one and "U+200B" in one for one in shown)
     assert len(saved(tmp_path / "g.labels.jsonl")) == len(HOSTILE)

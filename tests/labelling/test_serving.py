@@ -83,20 +83,19 @@ def test_requests_of_another_kind_or_size_are_refused(tmp_path: Path):
     with serving(tmp_path) as server:
         token = json.loads(asked(server, "next")[2])["group"]["token"]
         whole = json.dumps(label(token)).encode()
-        assert asked(server, "label", whole, **{"Content-Type": "text/plain"})[0] == 415
-        for length in ("-1", "x", "", "1e3"):
-            assert asked(server, "label", whole, **{"Content-Length": length})[0] == 411
-        for length in (str(LARGEST_BODY + 1), "9" * 40):
-            assert asked(server, "label", whole, **{"Content-Length": length})[0] == 413
-        assert asked(server, "label", whole, **{"Transfer-Encoding": "chunked"})[0] == 411
+        for name, value, status in (
+            ("Content-Type", "text/plain", 415), ("Transfer-Encoding", "chunked", 411), ("Content-Length", "x", 411),
+            ("Content-Length", "-1", 411), ("Content-Length", str(LARGEST_BODY + 1), 413),
+            ("Content-Length", "9" * 40, 413),
+        ):  # fmt: skip
+            assert asked(server, "label", whole, **{name: value})[0] == status, (name, value)
         for body in (b"[]", b"{", b"\xff", b"", b"[" * 50_000):
             assert asked(server, "label", body)[0] == 400, body[:10]
         for wrong in (label("none"), label(token, ranks=[1]), label(token, based_on=None), {}):
             status, _, said = asked(server, "label", wrong)
             assert (status, bool(json.loads(said)["error"])) == (400, True)
-        for path in ("none", "groups", "next/x", "../label"):
-            assert asked(server, path)[0] == 404
-            assert asked(server, path, {})[0] == 404
+        for path in ("none", "next/x", "../label"):
+            assert (asked(server, path)[0], asked(server, path, {})[0]) == (404, 404)
         assert asked(server, "next?token=none")[0] == 400
         assert not (tmp_path / "l.jsonl").exists()
 
@@ -111,7 +110,6 @@ def test_an_answer_is_saved_or_says_why_not(tmp_path: Path):
         status, _, said = asked(server, "label", label(token, ranks=[4, 3, 2, 1]))
         assert (status, json.loads(said)["revision"]) == (409, 1)
         assert asked(server, "undo", {"token": token, "based_on": 1})[0] == 200
-        (tmp_path / "l.jsonl").chmod(0o000)
         (tmp_path / "l.jsonl").unlink()
         (tmp_path / "l.jsonl").mkdir()
         status, _, said = asked(server, "label", label(token, based_on=2))

@@ -1,11 +1,14 @@
-"""Orders: balanced, seeded from content, asked once."""
+"""First questions: orders that are balanced and seeded from content, and large groups in chunks."""
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.planners.first_asks import Orders
+from calipers.aggregators.two_way import two_way
+from calipers.planners.first_asks import Chunks, Orders
+from calipers.types import Judgment, Rating
 from planning import state_of
 
 
@@ -16,12 +19,8 @@ def test_every_ask_shows_every_candidate_once(candidates: int, orders: int, samp
     assert [ask.number for ask in asks] == list(range(len(asks)))
     for ask in asks:
         assert sorted(ask.order) == list(range(candidates)) == list(ask.members)
-
-
-@given(st.integers(2, 7))
-def test_two_orders_are_each_others_reverse(candidates: int):
-    first, second = Orders(2).next_asks(state_of(candidates))
-    assert first.order == second.order[::-1]
+    if orders > 1:
+        assert asks[0].order == asks[samples].order[::-1]
 
 
 @given(st.integers(2, 6))
@@ -50,3 +49,36 @@ def test_when_no_new_order_is_left_they_come_again_as_further_samples():
     for n in (2, 3, 4):
         asks = Orders(4 * n, 2).next_asks(state_of(n))
         assert len({(ask.order, ask.sample) for ask in asks}) == len(asks)
+
+
+@given(st.integers(2, 40), st.integers(4, 12), st.integers(1, 4))
+def test_chunks_ask_about_everybody_and_no_question_is_too_long(n: int, at_once: int, orders: int):
+    plan = Chunks(orders, 1, at_once)
+    asks = plan.next_asks(state_of(n))
+    for index in range(orders):
+        own = plan.presentation(state_of(n), index)
+        assert set().union(*(ask.members for ask in own)) == set(range(n))
+    for ask in asks:
+        assert len(ask.order) == len(set(ask.order)) <= at_once
+        assert sorted(ask.order) == sorted(ask.members)
+    assert [ask.number for ask in asks] == list(range(len(asks)))
+    assert n > at_once or len(asks) == orders
+
+
+def test_chunks_of_a_presentation_share_two_and_the_second_order_is_the_reverse():
+    plan = Chunks(2, 1, 6)
+    first, second = (plan.presentation(state_of(14), index) for index in range(2))
+    assert len(first) == 3
+    assert len(set(first[0].members) & set(first[1].members) & set(first[2].members)) == 2
+    assert [ask.order for ask in second] == [ask.order[::-1] for ask in first]
+
+
+def test_chunks_judged_with_different_generosity_come_out_on_one_scale():
+    plan = Chunks(1, 1, 6)
+    ratings: list[Judgment] = []
+    for generous, ask in enumerate(plan.next_asks(state_of(14))):
+        ratings += [Rating(item, item / 20 + 0.1 * generous, ask.number) for item in ask.members]
+    values = two_way(ratings, 14).values
+    known = [one for one in values if one is not None]
+    assert len(known) == len(values)
+    assert all(known[item + 1] - known[item] == pytest.approx(0.05, abs=1e-5) for item in range(13))

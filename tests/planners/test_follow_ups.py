@@ -3,16 +3,11 @@
 from dataclasses import replace
 
 from calipers.planners.first_asks import Orders
-from calipers.planners.follow_ups import MAX_TOKENS_FACTOR, FollowUps
+from calipers.planners.follow_ups import FollowUps
 from calipers.types import Ask, Canary, Failure, Rating, Reading, Window
 from planning import reading_of, state_of
 
 PLAN = FollowUps(Orders())
-
-
-def test_a_complete_answer_needs_no_follow_up():
-    (ask,) = PLAN.next_asks(state_of(3))
-    assert not PLAN.next_asks(state_of(3, answered=[(ask, {0: 0.1, 1: 0.5, 2: 0.9})]))
 
 
 def test_what_was_left_out_is_asked_next_to_the_best_and_the_worst_it_scored():
@@ -23,25 +18,6 @@ def test_what_was_left_out_is_asked_next_to_the_best_and_the_worst_it_scored():
     assert set(again.order) == {4, 1, 2}
     assert dict(again.anchors) == {1: 0.9, 2: 0.1}
     assert again.parent == ask.number
-
-
-def test_an_answer_in_doubt_is_asked_again_whole_and_told_why():
-    (ask,) = PLAN.next_asks(state_of(3))
-    doubt = Reading((), "rejected", "ids unknown", missing=dict.fromkeys(range(3), "x"), complaint="it named strangers")
-    (again,) = PLAN.next_asks(state_of(3, answered=[(ask, doubt)]))
-    assert (again.cause, again.members, again.note) == ("doubt", (0, 1, 2), "it named strangers")
-
-
-def test_a_cut_off_answer_gets_more_room():
-    (ask,) = PLAN.next_asks(state_of(3))
-    cut = reading_of(ask, {}, truncated=True)
-    (again,) = PLAN.next_asks(state_of(3, answered=[(ask, cut)]))
-    assert (again.cause, again.max_tokens_factor) == ("truncated", MAX_TOKENS_FACTOR)
-
-
-def test_a_failed_call_is_not_asked_again():
-    (ask,) = PLAN.next_asks(state_of(3))
-    assert not PLAN.next_asks(state_of(3, answered=[(ask, Failure("server", "down"))]))
 
 
 def test_it_stops_after_the_limit():
@@ -70,13 +46,6 @@ def test_of_candidates_tied_at_the_top_or_the_bottom_the_first_is_the_anchor():
     assert again.anchors == ((1, 0.9), (0, 0.1))
 
 
-def test_candidates_that_all_have_one_score_give_one_anchor():
-    (ask,) = PLAN.next_asks(state_of(3))
-    (again,) = PLAN.next_asks(state_of(3, answered=[(ask, {1: 0.5})]))
-    assert again.anchors == ((1, 0.5),)
-    assert set(again.order) == {0, 1, 2}
-
-
 def test_anchors_come_from_the_answer_that_left_the_gap_and_from_what_completed_it():
     """Another order's scores are on that answer's own scale."""
     plan = FollowUps(Orders(2))
@@ -92,7 +61,6 @@ def test_anchors_come_from_the_answer_that_left_the_gap_and_from_what_completed_
 
 
 # --- verdicts that a canary won, and tests that were passed
-# ------------------------------------------------------------
 
 TWO = FollowUps(Orders(2))
 WON = Reading((), "rejected", "fooled", missing={0: "fooled"}, canary=Canary("empty", won=True))
@@ -132,12 +100,6 @@ def test_judges_that_share_the_work_take_over_from_the_one_that_was_fooled():
     assert again.slot == 2
 
 
-def test_a_canary_that_lost_is_no_reason_to_ask_again():
-    first, second = TWO.next_asks(state_of(3))
-    lost = reading_of(first, {0: 0.1, 1: 0.5, 2: 0.9}, canary=Canary("empty", won=False))
-    assert FollowUps(Orders(2), 0).next_asks(state_of(3, answered=[(first, lost), (second, {0: 0.1})])) == []
-
-
 def test_a_test_that_was_passed_is_followed_by_the_question_it_was_for_and_nothing_else():
     first, second = TWO.next_asks(state_of(4))
     passed = Reading((), "strict", canary=Canary("empty", won=False, alone=True))
@@ -165,7 +127,6 @@ def test_a_test_takes_nothing_from_how_often_an_answer_may_be_asked_again():
 
 
 # --- questions that were too long
-# --------------------------------------------------------------------------------------
 
 WINDOW = Window(4096, 2.5)
 Ended = tuple[Ask, dict[int, float] | Failure]
@@ -185,13 +146,6 @@ def test_each_refusal_is_followed_and_none_twice() -> None:
     follow = TWO.next_asks(state_of(2, answered=refused))
     assert [ask.number for ask in follow] == [2, 3]
     assert TWO.next_asks(state_of(2, answered=[*refused, *((ask, {0: 0.5, 1: 0.1}) for ask in follow)])) == []
-
-
-def test_a_second_refusal_is_the_last_word() -> None:
-    first, second = TWO.next_asks(state_of(2))
-    answered: list[Ended] = [(first, REFUSED), (second, {0: 0.5, 1: 0.2})]
-    (again,) = TWO.next_asks(state_of(2, answered=answered))
-    assert TWO.next_asks(state_of(2, answered=[*answered, (again, REFUSED)])) == []
 
 
 def test_a_refusal_without_a_size_and_other_failures_are_left_alone() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from calipers.planners.criteria import Criteria
+from calipers.planners.first_asks import Criteria
 from calipers.planners.follow_ups import FollowUps
 from calipers.protocols.checklist import Checklist
 from calipers.render import render

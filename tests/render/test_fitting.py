@@ -23,7 +23,7 @@ from calipers.render import (
     text_bytes_and_images,
     window_from_refusal,
 )
-from calipers.render.fitting import estimated_tokens, shorten_group
+from calipers.render.fitting import Shortener, estimated_tokens
 from calipers.types import Ask, JudgeRequest, Message, RenderedGroup, Trajectory, TrajectoryGroup, Window
 from decoded import Decoded, decode
 from strategies import texts
@@ -91,7 +91,7 @@ def shown(view: RenderedGroup, trajectory: int) -> str:
 
 def shorter(view: RenderedGroup, size: int, shown: int | None = None) -> RenderedGroup | None:
     every = range(len(view.candidates))
-    return shorten_group(view, size, shown=len(every) if shown is None else shown, among=every)
+    return Shortener(view).shortened(size, shown=len(every) if shown is None else shown, among=every)
 
 
 def shortened(of: TrajectoryGroup, size: int) -> RenderedGroup:

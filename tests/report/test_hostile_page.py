@@ -8,33 +8,11 @@ import pytest
 
 from calipers.testing import SimulatedJudge
 from calipers.types import Trajectory, TrajectoryGroup
-from report_browser import Browser
+from report_browser import PAYLOADS, RUN, Browser, hostile_group
 from reported import judged, member, report_of, result_of, write_lines
 
 pytestmark = pytest.mark.timeout(300)
 
-RUN = "window.ran=(window.ran||0)+1"
-PAYLOADS = (
-    f"<script>{RUN}</script>",
-    f"</script><script>{RUN}</script>",
-    f"<img src=x onerror='{RUN}'>",
-    f"<svg onload='{RUN}'><script>{RUN}</script></svg>",
-    f'<iframe srcdoc="<script>parent.{RUN}</script>"></iframe>',
-    f"<body onload='{RUN}'><details open ontoggle='{RUN}'>",
-    f'<a href="javascript:{RUN}">click</a> [click](javascript:{RUN}) ![x](x "onerror={RUN}")',
-    '<style>*{display:none!important}</style><link rel=stylesheet href="data:text/css,*{display:none}">',
-    f'<meta http-equiv=refresh content="0;url=data:text/html,<script>{RUN}</script>"><base href=//evil.example>',
-    f"data:text/html,<script>{RUN}</script>",
-    (
-        f"```html\n<script>{RUN}</script>\n```\n- <img src=x onerror={RUN}>\n\n"
-        f"> <script>{RUN}</script>\n\n| a | b |\n|---|---|\n| <img src=x onerror={RUN}> | x |"
-    ),
-    f"--></noscript></textarea></template></title><script>{RUN}</script><!--",
-    "<form action=https://evil.example><input name=x><button formaction=javascript:1>",
-    "{{constructor.constructor('window.ran=1')()}} ${window.ran=1} __proto__",
-    '"><bdo dir=rtl>\u202ereversed\u202c \u2066isolated\u2069 zero\u200bwidth\u200d \U000e0041\U000e0042tag \ufeff',
-    "Z\u0351\u0352\u0353" + "a\u0310\u0311\u0312\u0313" * 200,
-)
 HIDDEN = "\u202e\u202c\u2066\u2069\u200b\ufeff\U000e0041"
 
 
@@ -49,24 +27,7 @@ def hostile(text: str, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
     other = member("b", None, reason=text, status=text)
     judges = [{"judge": text, "answers": 1, "scored": 1, "usage": {}}]
     result = result_of(f"{n}{text}", one, other, warnings=[text], status=text, judges=judges, more={text: text})
-    call = {"id": text, "type": "function", "function": {"name": text, "arguments": text}}
-    image = {"type": "image_url", "image_url": {"url": f"data:image/svg+xml,{text}"}}
-    said = {
-        "role": "assistant",
-        "content": [{"type": "text", "text": text}, image],
-        "tool_calls": [call],
-        "reasoning": text,
-    }
-    shown = {"role": "tool", "content": text, "tool_call_id": text, "name": text}
-    members = [
-        Trajectory(f"a{text}", (said, shown, {"role": "assistant", "content": text})),
-        Trajectory("b", ({"role": "assistant", "content": f"{text} b"},)),
-    ]
-    tool = {"type": "function", "function": {"name": text, "description": text, "parameters": {"type": "object"}}}
-    group = TrajectoryGroup(
-        result["group_id"], tuple(members), context=({"role": "user", "content": text},), tools=(tool,), rubric=text
-    )
-    return result, group.to_dict()
+    return result, hostile_group(text, result["group_id"]).to_dict()
 
 
 OPEN_ALL = """

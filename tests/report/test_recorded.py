@@ -8,7 +8,7 @@ import pytest
 import calipers
 from calipers.ledger import Ledger
 from calipers.monitoring.monitor import Monitor
-from calipers.report.following import FollowedRun
+from calipers.report.recorded import run_state
 from calipers.report.results import as_group_result, checked_result
 from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
@@ -38,9 +38,7 @@ async def followed(folder: Path, monitor: Monitor, **options: Any) -> list[calip
 async def test_the_metrics_of_a_followed_run_are_the_monitors(tmp_path: Path, options: dict[str, Any]):
     monitor = Monitor(alarms=())
     await followed(tmp_path, monitor, **options)
-    state = FollowedRun(str(tmp_path / "l.db")).read()
-    assert state is not None
-    found, expected = dict(state.metrics), monitor.metrics()
+    found, expected = dict(run_state(str(tmp_path / "l.db")).metrics), monitor.metrics()
     for name in ("judge/latency_p50", "judge/latency_p90", "judge/latency_p99"):
         assert (name in found) == (name in expected)
         found.pop(name, None), expected.pop(name, None)
@@ -58,53 +56,29 @@ async def test_a_result_read_back_from_its_line_is_the_result(tmp_path: Path):
         assert [one.reason for one in again.trajectories] == [one.reason for one in result.trajectories]
 
 
-async def test_a_run_is_followed_while_it_grows_and_nothing_is_written(tmp_path: Path):
+async def test_the_state_of_a_run_is_read_while_it_grows(tmp_path: Path):
     path = tmp_path / "l.db"
-    run = FollowedRun(str(path))
     async with calipers.Judge(SimulatedJudge(QUALITY), ledger=path) as judge:
-        assert run.read() is None, "no run is recorded yet"
         counts = []
         async for _ in judge.score_groups(GROUPS, ordered=True, concurrency=1):
-            state = run.read()
-            assert state is not None
-            counts.append(state.tally.groups.total())
-            assert state.tally.groups["scored"] == state.tally.groups.total()
-            assert state.tally.trajectories["scored"] == 4 * state.tally.groups.total()
+            tally = run_state(str(path)).tally
+            counts.append(tally.groups.total())
+            assert tally.groups["scored"] == tally.groups.total()
+            assert tally.trajectories["scored"] == 4 * tally.groups.total()
     assert counts == sorted(counts)
     assert counts[-1] == len(GROUPS)
-
-
-async def test_a_newer_run_is_followed_from_its_begin_and_a_named_one_stays(tmp_path: Path):
-    path = tmp_path / "l.db"
-    latest, named = FollowedRun(str(path)), FollowedRun(str(path), 1)
-    for count in (5, 3):
-        async with calipers.Judge(SimulatedJudge(QUALITY), ledger=path) as judge:
-            async for _ in judge.score_groups(GROUPS[:count]):
-                pass
-        states = [one.read() for one in (latest, named)]
-        assert [one and one.tally.groups.total() for one in states] == [count, 5]
-    state = latest.read()
-    assert state is not None
-    assert state.metrics["judge/cache_hit_rate"] == 1.0
-
-
-async def test_failed_calls_are_counted_by_kind_while_no_group_is_finished(tmp_path: Path, faulty: Any):
-    path = tmp_path / "l.db"
-    Ledger(path).close()
-    run = FollowedRun(str(path))
-    assert run.read() is None, "no run yet"
     async with calipers.Judge(SimulatedJudge(QUALITY), ledger=path) as judge:
-        async for _ in judge.score_groups(GROUPS[:1]):
-            pass
+        await judge.score_group(GROUPS[0])
     ledger = Ledger(path)
-    row = (1, 7, 0, 0, "k", "rate_limited", 1, 0, 0, 0, 0.0, "2026-01-01T00:00:00.000+00:00")
+    row = (2, 7, 0, 0, "k", "rate_limited", 1, 0, 0, 0, 0.0, "2026-01-01T00:00:00.000+00:00")
     ledger.insert("INSERT INTO failed_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    ledger.insert("INSERT INTO asks VALUES (1, 7, 0, 'k', 'first', 'strict', NULL, '{}')", ())
+    ledger.insert("INSERT INTO asks VALUES (2, 7, 0, 'k', 'first', 'strict', NULL, '{}')", ())
     ledger.close()
-    state = run.read()
-    assert state is not None
-    assert state.failed_calls == {"rate_limited": 1}
-    assert state.waiting == 1, "answered, and its group is not finished"
+    first, latest = run_state(str(path), 1), run_state(str(path))
+    assert [one.tally.groups.total() for one in (first, latest)] == [len(GROUPS), 1]
+    assert latest.metrics["judge/cache_hit_rate"] == 1.0
+    assert latest.failed_calls == {"rate_limited": 1}
+    assert latest.waiting == 1, "answered, and its group is not finished"
 
 
 def test_a_line_of_another_hand_has_an_unknown_reliability():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from calipers.errors import CalipersError, ConfigError, InputError
-from calipers.report import open_sources
+from calipers.report import Sources
 from calipers.report.sources import is_ledger
 from calipers.testing import SimulatedJudge
 from groups import FOUR, QUALITY, group_of
@@ -48,18 +48,17 @@ async def test_a_ledger_of_other_groups_is_said_to_have_none(tmp_path: Path):
     (tmp_path / "other").mkdir()
     _, other = await judged(tmp_path / "other", [group_of(FOUR, group_id="b")], [SimulatedJudge(QUALITY)])
     (about,) = data_of(report_of(tmp_path, results, ours, other))["about"]
-    names = [f"{tmp_path.name}/{ours.name}", f"other/{other.name}"]
-    assert [(run["source"], run["is_used"]) for run in about["runs"]] == [(names[0], True), (names[1], False)]
+    assert [(run["source"], run["is_used"]) for run in about["runs"]] == [(str(ours), True), (str(other), False)]
 
 
 async def test_options_that_no_source_can_satisfy_are_refused(tmp_path: Path):
     results, ledger = await judged(tmp_path, [group_of(FOUR)], [SimulatedJudge(QUALITY)])
     with pytest.raises(CalipersError, match="no run 7"):
-        open_sources([str(ledger)], run=7, on_error=print)
+        Sources([str(ledger)], run=7, on_error=print)
     with pytest.raises(ConfigError, match="--run"):
-        open_sources([str(results)], run=1, on_error=print)
+        Sources([str(results)], run=1, on_error=print)
     with pytest.raises(ConfigError, match="--groups"):
-        open_sources([str(calibration_file(tmp_path / "c.json", groups=8))], groups="x", on_error=print)
+        Sources([str(calibration_file(tmp_path / "c.json", groups=8))], groups="x", on_error=print)
 
 
 def test_a_source_of_another_kind_is_refused_with_the_remedy(tmp_path: Path):
@@ -70,9 +69,9 @@ def test_a_source_of_another_kind_is_refused_with_the_remedy(tmp_path: Path):
     for name, (content, message) in wrong.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
         with pytest.raises(InputError, match=message):
-            open_sources([str(tmp_path / name)], on_error=print)
+            Sources([str(tmp_path / name)], on_error=print)
     with pytest.raises(InputError, match="folder"):
-        open_sources([str(tmp_path)], on_error=print)
+        Sources([str(tmp_path)], on_error=print)
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "/dev/zero"):
         with pytest.raises(InputError, match="no regular file"):
@@ -84,16 +83,16 @@ def test_a_bad_line_is_reported_and_the_rest_is_shown(tmp_path: Path):
     with path.open("a", encoding="utf-8") as file:
         file.write('{"group_id": "cut off')
     problems: list[str] = []
-    with open_sources([str(path)], on_error=lambda error: problems.append(str(error))) as sources:
+    with Sources([str(path)], on_error=lambda error: problems.append(str(error))) as sources:
         assert [one.result["group_id"] for one in sources] == ["a"]
     assert [one.split(":")[1] for one in problems] == ["2", "3", "4"]
     assert sources.notes.bad_lines == 3
 
 
-def test_sources_of_one_file_name_are_named_with_as_many_folders_as_tell_them_apart(tmp_path: Path):
-    paths = [tmp_path / one / "scored.jsonl" for one in ("x/1", "y/1", "y/2")] + [tmp_path / "other.jsonl"]
+def test_sources_of_one_file_name_are_named_by_their_paths(tmp_path: Path):
+    paths = [tmp_path / name for name in ("x.jsonl", "a/y.jsonl", "b/y.jsonl")]
     for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
         write_lines(path, [])
-    with open_sources([str(path) for path in paths], on_error=print) as sources:
-        assert sources.names == ["x/1/scored.jsonl", "y/1/scored.jsonl", "2/scored.jsonl", "other.jsonl"]
+    with Sources([str(path) for path in paths], on_error=print) as sources:
+        assert sources.names == ["x.jsonl", str(paths[1]), str(paths[2])]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import InputError
-from calipers.report import open_sources, write_report
+from calipers.report import Sources, write_report
 from calipers.report.writing import MODULES, page_file, page_head, page_script
 from calipers.types import Trajectory, TrajectoryGroup
 from reported import data_of, details_in, member, report_of, result_of, write_lines
@@ -105,7 +105,7 @@ def test_an_error_leaves_the_older_page_as_it_was(tmp_path: Path):
 
     write_lines(tmp_path / "scored.jsonl", [result_of("a", member("x")), {"group_id": "b"}])
     with (
-        open_sources([str(tmp_path / "scored.jsonl")], on_error=refuse) as sources,
+        Sources([str(tmp_path / "scored.jsonl")], on_error=refuse) as sources,
         pytest.raises(InputError, match=r"scored\.jsonl:2"),
     ):
         write_report(sources, out)

@@ -143,24 +143,13 @@ async def test_a_numbered_rollout_that_comes_again_is_the_same_one(faulty: Fault
         assert "generation_token_ids" not in str(faulty.posts[0])
 
 
-async def test_whole_groups_in_one_request(faulty: FaultyServer) -> None:
+async def test_several_groups_in_one_request_of_openrlhf_and_a_session_of_nemo_gym(faulty: FaultyServer) -> None:
     faulty.script(worth())
     async with served(faulty) as server:
-        group = [sample(text) for text in THREE]
-        assert (await server.post("/slime/remote_rm", group)).body == REWARDS
         both = {name: [text + name for text in ("a worth 90", "a worth 20")] for name in ("", "!")}
         body = {"query": both[""] + both["!"], "prompts": ["a"] * 4, "labels": ["x", "x", "y", "y"]}
         assert (await server.post("/openrlhf?group_size=2", body)).body["rewards"] == [0.9, 0.2, 0.9, 0.2]
-        compared = {
-            "conversation_history": [{"role": "user", "content": "Joke?"}],
-            "response_objs": [gym_body(text)["response"] for text in THREE],
-            "principle": "Be funny.",
-        }
-        reply = (await server.post("/compare", compared)).body
-        assert (reply["rewards"], reply["metrics"]) == (REWARDS, {"judge_scored": 1.0})
         assert (await server.post("/seed_session", {})).body == {}
-        mixed = [sample("worth 1"), sample("worth 2", prompt="Other?")]
-        assert (await server.post("/slime/remote_rm", mixed)).status == 422
 
 
 async def test_without_a_size_and_in_another_form_it_is_refused_with_the_reason(faulty: FaultyServer) -> None:
@@ -206,10 +195,12 @@ def openrlhf_client() -> Ask:
     return ask
 
 
-def slime_client() -> Ask:
-    path = folder_of("slime") / "rollout" / "rm_hub" / "__init__.py"
+def remote_rm_client(engine: str) -> Ask:
+    """The client of slime, or of miles, which posts to the same route."""
+    path = folder_of(engine) / "rollout" / "rm_hub" / "__init__.py"
+    names = ("remote_rm", *(("_get_shared_session",) if engine == "slime" else ()))
     more = {"asyncio": asyncio, "aiohttp": aiohttp, "logger": logging, "random": random, "_shared_session": None}
-    remote_rm = taken(path, "remote_rm", "_get_shared_session", **more).remote_rm
+    remote_rm = taken(path, *names, **more).remote_rm
 
     async def ask(url: str, text: str) -> Any:
         args = SimpleNamespace(rm_url=f"{url}/slime/remote_rm?group_size=3")
@@ -247,7 +238,8 @@ def gym_client() -> Ask:
 
 CLIENTS: dict[str, Callable[[], Ask]] = {
     "openrlhf": openrlhf_client,
-    "slime": slime_client,
+    "slime": lambda: remote_rm_client("slime"),
+    "miles": lambda: remote_rm_client("miles"),
     "nemo_gym": gym_client,
 }
 
@@ -274,6 +266,8 @@ async def test_the_engines_own_client_takes_the_replies(faulty: FaultyServer, ow
 async def test_the_engines_own_client_survives_cut_connections_and_nothing_is_judged_twice(
     faulty: FaultyServer, own: Any
 ) -> None:
+    if own.name == "miles":
+        pytest.skip("miles' client sends a request once; what is cut fails its rollout")
     faulty.script(worth())
     async with served(faulty) as server, CuttingProxy(int(server.url.rpartition(":")[2])) as proxy:
         first = [asyncio.ensure_future(own.ask(proxy.url, text)) for text in THREE[:2]]

@@ -190,7 +190,7 @@ async def test_a_group_that_nobody_waits_for_is_judged_to_its_end_when_the_serve
 async def test_no_body_however_broken_is_more_than_a_refusal(faulty: FaultyServer) -> None:
     async with served(faulty) as server:
         for body in (b"", b"{", b"[]", b"\xff", b"null", b"[" * 100_000):
-            for path in ("/v1/rollouts", "/v1/groups", "/openrlhf", "/slime/remote_rm", "/verify", "/compare"):
+            for path in ("/v1/rollouts", "/v1/groups", "/openrlhf", "/slime/remote_rm", "/verify"):
                 reply = await server.post(path, body)
                 assert reply.status in {400, 422}, (path, reply.text)
         for half in (b'{"group_id": "\\ud800"}', b'{"group_id": "\\udfffabcdefghi"}'):

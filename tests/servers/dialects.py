@@ -164,25 +164,14 @@ _QUOTA = "You exceeded your current quota, please check your plan and billing de
 _NO_ENDPOINTS = "No endpoints found that can handle the requested parameters."
 _NO_SEED = _has("seed", _anthropic(400, "seed: Extra inputs are not permitted"))
 _DASHSCOPE = "This model only support stream mode, please enable the stream parameter to access the model."
-_THINKING = "InternalError.Algo.InvalidParameter: Json mode response is not supported when enable_thinking is true"
 
 DIALECTS: Mapping[str, Dialect] = {
-    "a perfect server": Dialect("openai/m", _server()),
     "OpenAI reasoning model": Dialect(
         "openai/m",
         _server(
             _unsupported("max_tokens", "'max_tokens' is not supported with this model. Use 'max_completion_tokens'."),
             _unsupported("temperature", "'temperature' does not support 0 with this model. Only the default (1) is."),
         ),
-    ),
-    "OpenAI, a schema keyword refused": Dialect(
-        "openai/m",
-        _server(
-            _pattern(error(400, "Invalid schema for 'verdict': 'pattern' is not permitted.", param="response_format"))
-        ),
-    ),
-    "OpenAI, quota used up": Dialect(
-        "openai/m", _always(error(429, _QUOTA, code="insufficient_quota")), "quota or credit is used up"
     ),
     "Azure, an old API version": Dialect(
         "azure/judge",
@@ -212,12 +201,6 @@ DIALECTS: Mapping[str, Dialect] = {
         ),
         again=2,
     ),
-    "Anthropic, out of credit": Dialect(
-        "anthropic/claude",
-        _always(_anthropic(400, "Your credit balance is too low to access the Anthropic API.")),
-        "quota or credit is used up",
-        params={},
-    ),
     "Gemini's OpenAI route": Dialect(
         "gemini/m",
         _server(
@@ -231,18 +214,6 @@ DIALECTS: Mapping[str, Dialect] = {
     "Gemini, too many a minute": Dialect(
         "gemini/m",
         _server(_Once(lambda _: Answer(429, {"error": {"code": 429, "message": f"{_QUOTA} Please retry in 0.4s."}}))),
-    ),
-    "Gemini, a shorter reply": Dialect(
-        "gemini/m",
-        _server(
-            _above(
-                4096,
-                _google(
-                    "maxOutputTokens value of 8192 but the supported range is from 1 (inclusive) to 4097 (exclusive)"
-                ),
-            )
-        ),
-        again=2,
     ),
     "Ollama, thinking in the text": Dialect("ollama/m", _server(answer=_thinking_aloud)),
     "vLLM, a small window": Dialect(
@@ -286,14 +257,6 @@ DIALECTS: Mapping[str, Dialect] = {
         ),
     ),
     "DashScope, streams only": Dialect("dashscope/m", _server(_unstreamed(_DASHSCOPE), answer=_stream)),
-    "DashScope, thinking": Dialect(
-        "dashscope/m",
-        _server(
-            _unstreamed("parameter.enable_thinking must be set to false for non-streaming calls"),
-            lambda asked: error(400, _THINKING) if _form(asked) else None,
-            answer=_stream,
-        ),
-    ),
     "a stream without options": Dialect(
         "openai/m",
         _server(
@@ -324,10 +287,6 @@ DIALECTS: Mapping[str, Dialect] = {
         ),
     ),
     "OpenRouter": Dialect("openrouter/m", _server(_routed, _form_is("json_schema", _NO_ENDPOINTS, 404))),
-    "OpenRouter, upstream down": Dialect(
-        "openrouter/m",
-        _server(_Once(lambda _: Answer(200, {"error": {"code": 502, "message": "Provider returned error"}}))),
-    ),
     "OpenAI's decisions": Dialect("openai_decisions/m", _always(said("7")), params={}),
     "not a decision model": Dialect(
         "systemone/m", _always(error(501, "This model is not a decision model")), "ask it in chat instead", params={}

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from calipers import registry
 from calipers.backends.limits.pool import Pool
 from calipers.backends.names import is_address, name_without_password, split_judge_name
-from calipers.backends.providers.known import Provider, provider_of, request_target
+from calipers.backends.providers.known import Provider, nearest_provider, provider_of, request_target
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend, full
 
@@ -123,8 +123,8 @@ def _not_a_name(name: str) -> str:
             f"{name_without_password(name)!r} is an address and not a judge name: write provider/model@ADDRESS, as in "
             "vllm/MODEL@http://localhost:8000/v1, where vllm stands for any OpenAI-compatible server"
         )
-    start, colon, model = name.partition(":")
-    if colon and model and start in registry.BACKENDS:  # one in this process would have been found
+    start, _, model = name.partition(":")
+    if model and start in registry.BACKENDS:  # a judge in this process would have been made
         return f"{name!r} is not a judge name: did you mean {start}/{model}?"
     near = None if "/" in name or any(map(str.isdigit, name)) else registry.BACKENDS.nearest(name)
     if near is not None:
@@ -154,7 +154,7 @@ def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, ti
     if provider == "litellm":
         return LiteLLM(model, base_url=base_url, api_key=api_key, timeout=timeout)
     if find_spec("litellm") is None:
-        near, shown = registry.BACKENDS.nearest(provider), name_without_password(name)
+        near, shown = nearest_provider(provider), name_without_password(name)
         model = shown.partition("/")[2]
         known = f"known: {', '.join(registry.BACKENDS.names())}." if near is None else f"did you mean {near}/{model}?"
         hint = "" if base_url is None else f" For an OpenAI-compatible server write vllm/{model} with its base URL."

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import math
 from abc import abstractmethod
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from calipers.backends.features import FEATURES, Measured, measure_features
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend
-from calipers.types import Completion, JudgeRequest, RenderedGroup, Usage
+from calipers.types import Completion, FailureKind, JudgeRequest, RenderedGroup, Usage
 
 EMBEDDED_WARNING = (
     "scored by the embedded judge, which counts surface features and ignores the rubric: good for wiring, tests and "
@@ -24,12 +23,11 @@ EMBEDDED_WARNING = (
 """The warning on every result of the embedded judge."""
 
 WEIGHTS = {
-    "silent": -2.98, "unfinished": -1.0, "refusal": -1.1, "coverage": 0.92, "scant": -0.45,
-    "centrality": 1.54, "figures": 0.55, "actions": 0.99, "tool_errors": -1.0, "loops": -1.0, "wrong_sums": -1.35,
-    "addresses_judge": -3.0,
+    "silent": -2.98, "refusal": -1.1, "coverage": 0.92, "scant": -0.45, "centrality": 1.54, "figures": 0.55,
+    "tool_errors": -1.0, "wrong_sums": -1.35, "addresses_judge": -3.0,
 }  # fmt: skip
 """What each feature adds to a candidate's log-odds."""
-_OFFSET = 1.93
+_OFFSET = 0.94
 """The sum of weighted features that scores 50."""
 _REMEMBERED = 64
 """How many groups' opinions are stored. Further requests about a stored group need no new count."""
@@ -41,11 +39,9 @@ _LEVELS = 10
 
 _FLAWS = {
     "silent": "gives no answer",
-    "unfinished": "stops on a tool call without a final answer",
     "refusal": "refuses",
     "scant": "much shorter than its siblings",
     "tool_errors": "{part} of {whole} tool calls failed",
-    "loops": "{part} of {whole} tool calls repeat an earlier one",
     "wrong_sums": "{part} of {whole} sums are wrong",
     "addresses_judge": "talks to the judge",
 }
@@ -54,7 +50,6 @@ _COMPARED = {
     "coverage": ("covers {part} of {whole} task terms", "covers only {part} of {whole} task terms"),
     "centrality": ("words agree with its siblings'", "words stand apart from its siblings'"),
     "figures": ("agrees with its siblings on figures", "differs from its siblings on figures"),
-    "actions": ("changes what its siblings change", "changes other things than its siblings"),
 }
 """Features that are mentioned if they differ from the group's mean, with their texts above and below it."""
 
@@ -73,7 +68,7 @@ class FeatureJudge(FullBackend):
     stderr: float | None = None
 
     def __init__(self) -> None:
-        self._known: OrderedDict[int, tuple[RenderedGroup, Sequence[Opinion]]] = OrderedDict()
+        self._known: dict[int, tuple[RenderedGroup, Sequence[Opinion]]] = {}
 
     @abstractmethod
     def judge_group(self, view: RenderedGroup) -> Sequence[Opinion]:
@@ -86,10 +81,8 @@ class FeatureJudge(FullBackend):
         Raises PermanentError if the request is about criteria, or for a group that it cannot judge.
         """
         if request.view.rubrics:
-            raise PermanentError(
-                "bad_request",
-                f"the {self.endpoint} judge counts features of candidates and cannot check criteria",
-            )
+            why = f"the {self.endpoint} judge counts features of candidates and cannot check criteria"
+            raise free_error("bad_request", why)
         opinions, top = self.opinions(request.view), request.max_score
         asked = {key: opinions[place] for key, place in zip(request.keys, request.ask.order, strict=True)}
         reply = {
@@ -112,8 +105,15 @@ class FeatureJudge(FullBackend):
         if (known := self._known.get(id(view))) is None:
             known = self._known[id(view)] = (view, self.judge_group(view))
             if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+                del self._known[next(iter(self._known))]
         return known[1]
+
+
+def free_error(kind: FailureKind, why: str) -> PermanentError:
+    """Return the error for a group that a judge in this process does not judge, which costs nothing."""
+    error = PermanentError(kind, why)
+    error.usage = Usage(cost_usd=0.0)
+    return error
 
 
 def levels(score: float, stderr: float) -> list[float]:
@@ -138,7 +138,7 @@ class Embedded(FeatureJudge):
     """A Backend that scores a group by fixed weights of plain features. No message content makes it raise."""
 
     endpoint = "embedded"
-    model = "embedded-4"
+    model = "embedded-5"
     warnings = (EMBEDDED_WARNING,)
 
     def judge_group(self, view: RenderedGroup) -> Sequence[Opinion]:
@@ -148,20 +148,22 @@ class Embedded(FeatureJudge):
         measured = measure_features(lists, prefix_length=view.prefix_length, copies=copies)
         parts = [[WEIGHTS[name] * value for name, value in zip(FEATURES, one.values, strict=True)] for one in measured]
         total = max(1, sum(copies))
-        usual = [
+        means = [
             math.fsum(n * part for n, part in zip(copies, column, strict=True)) / total
             for column in zip(*parts, strict=True)
         ]
-        scores = [round(5 + 90 / (1 + math.exp(_OFFSET - math.fsum(own)))) / 100 for own in parts]
-        told = [_explanation(one, own, usual, siblings=total - 1) for one, own in zip(measured, parts, strict=True)]
-        return list(zip(scores, told, strict=True))
+        opinions = []
+        for one, own in zip(measured, parts, strict=True):
+            score = round(5 + 90 / (1 + math.exp(_OFFSET - math.fsum(own)))) / 100
+            opinions.append((score, _explanation(one, own, means, siblings=total - 1)))
+        return opinions
 
 
-def _explanation(one: Measured, own: Sequence[float], usual: Sequence[float], *, siblings: int) -> str:
+def _explanation(one: Measured, own: Sequence[float], means: Sequence[float], *, siblings: int) -> str:
     """Return the features that changed the score most, at most three, largest first; never empty."""
     effects = {
         name: part if name in _FLAWS or (name == "coverage" and not siblings) else part - mean
-        for name, part, mean in zip(FEATURES, own, usual, strict=True)
+        for name, part, mean in zip(FEATURES, own, means, strict=True)
     }
     phrases = []
     for name, effect in sorted(effects.items(), key=lambda item: -abs(item[1]))[:_SHOWN]:

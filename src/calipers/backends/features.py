@@ -5,27 +5,25 @@ Any form of message is read, and a bounded part of it. Sums over siblings are ex
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from calipers.types import Message
 
 FEATURES = (
-    "silent", "unfinished", "refusal", "coverage", "scant", "centrality", "figures", "actions",
-    "tool_errors", "loops", "wrong_sums", "addresses_judge",
+    "silent", "refusal", "coverage", "scant", "centrality", "figures", "tool_errors", "wrong_sums",
+    "addresses_judge",
 )  # fmt: skip
 """The features in the order of ``Measured.values``, each in [0, 1]."""
 
 _MESSAGES = 256
-_CHARACTERS = 64_000
-_MESSAGE_CHARACTERS = 8_000
-_CALLS = 32
+_CHARACTERS = 8_000
+"""Of a longer message, the beginning and the end are read."""
 _PARTS = 64
+"""At most this many parts of a message are read."""
 _THOUGHT_END = "</think>"
 _STEM = 5
 """How many first letters of words are compared: rough, fast, and the same for all languages with spaces."""
@@ -43,22 +41,16 @@ _STOP = frozenset(
 )
 _VALUE = r"\d[\d,]{0,14}(?:\.\d{1,9})?"
 _NUMBER = re.compile(_VALUE)
-_SUM = re.compile(rf"(?<![\w.,%)+*/=×÷^-])\$?({_VALUE})\s?([-+*/x×÷])\s?\$?({_VALUE})\s?=\s?\$?(-?{_VALUE})(?![\d%^])")
+_SUM = re.compile(rf"(?<![\w.,%)+*/=×÷^-])({_VALUE})\s?([-+*/x×÷])\s?({_VALUE})\s?=\s?(-?{_VALUE})(?![\d%^])")
 _FAILED = re.compile(
-    r"^[\s#*>(\[-]*(?:(?:error|exception|traceback|failed|failure|fatal)\b|错误|エラー|오류)|"
-    r"\"(?:error|exception)\"\s*:(?!\s*(?:null|false|\"\"|\{\}|\[\]|0\b))|\"is_?error\"\s*:\s*true|"
-    r"\"(?:success|ok)\"\s*:\s*false|\"status\"\s*:\s*\"(?:error|failed|failure)\"|"
-    r"\b[A-Z][A-Za-z]{2,30}(?:Error|Exception): ",
+    r"^[\s#*>(\[-]*(?:error|exception|traceback|failed|failure|fatal)\b"
+    r"|\"(?:error|exception)\"\s*:(?!\s*(?:null|false|\"\"|\{\}|\[\]|0\b))|\"(?:success|ok)\"\s*:\s*false"
+    r"|\b[A-Z][A-Za-z]{2,30}(?:Error|Exception): ",
     re.IGNORECASE,
 )
-_LOOKUP = re.compile(
-    r"(?:^|[._/-])(?:get|search|list|find|read|look|lookup|fetch|query|calculate|compute|think|check|view|describe|"
-    r"show|count|verify|open|grep|cat|ls|python)(?:$|[._/-]|(?=[A-Z]))"
-)
-"""Names of tools that change nothing."""
 _REFUSAL = re.compile(
-    r"\b(?:i(?:'m| am) (?:sorry,? but|unable|not able)|i (?:can(?:'t|not| not)|won't|must decline)|as an ai|"
-    r"je ne peux pas|no puedo|ich kann (?:\w+ )?nicht)\b|我(?:不能|无法|無法)|抱歉|申し訳|죄송"
+    r"\b(?:i(?:'m| am) (?:sorry,? but|unable|not able)|i (?:can(?:'t|not| not)|won't|must decline)|as an ai)\b"
+    r"|我(?:不能|无法|無法)|抱歉|申し訳|죄송"
 )
 _TO_JUDGE = re.compile(
     r"(?:ignore|disregard|forget) (?:all |any |every |the |your )*(?:previous|prior|above|earlier|other) "
@@ -70,25 +62,16 @@ _TO_JUDGE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A candidate's tool call with its result, or None without one."""
-
-    name: str
-    arguments: str
-    result: str | None
-    failed: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a candidate did, for a judge in this process. ``answer`` is the assistant's text after the last tool
-    result, or its last text; ``speech`` is all its text. ``unfinished``: it ends with a tool call or a tool result.
+    """What a candidate did, for a judge in this process.
+
+    ``answer`` is the assistant's text after the last tool result, or its last text; ``speech`` is all its text.
+    ``failed`` says of each tool result whether it is an error.
     """
 
     answer: str
     speech: str
-    calls: tuple[Call, ...]
-    unfinished: bool
+    failed: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +84,9 @@ class Measured:
     counts: Mapping[str, tuple[int, int]]
     evidence: Evidence
     task: str
+
+
+# --- what a candidate did ---------------------------------------------------------------------------------------------
 
 
 def _own_start(candidates: Sequence[Sequence[Message]], prefix_length: int) -> int:
@@ -121,27 +107,22 @@ def _task_text(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
     asked = [text for message in prefix[-16:] if message.get("role") == "user" and (text := _text(message))]
     if not asked:
         asked = [text for message in messages[:8] if message.get("role") == "user" and (text := _text(message))][:1]
-    return _shortened("\n".join(asked), _MESSAGE_CHARACTERS)
+    return _shortened("\n".join(asked))
 
 
 def _read_evidence(messages: Sequence[Message]) -> Evidence:
     """Return what a candidate did, from its own messages."""
     seen = messages if len(messages) <= _MESSAGES else [*messages[:32], *messages[-(_MESSAGES - 32) :]]
-    texts, left = [""] * len(seen), _CHARACTERS
-    for i in range(len(seen) - 1, -1, -1):
-        texts[i] = _shortened(_text(seen[i]), min(_MESSAGE_CHARACTERS, left)) if left > 0 else ""
-        left -= len(texts[i])
-    roles = [message.get("role") for message in seen]
-    spoken = [(i, text) for i, text in enumerate(texts) if roles[i] == "assistant" and text]
-    last_result = max((i for i, role in enumerate(roles) if role in ("tool", "function")), default=-1)
-    after = [text for i, text in spoken if i > last_result]
-    ends = [i for i, role in enumerate(roles) if role in ("assistant", "tool", "function", "user")]
-    return Evidence(
-        answer="\n".join(after) if after else (spoken[-1][1] if spoken else ""),
-        speech="\n".join(text for _, text in spoken),
-        calls=_calls(seen, texts),
-        unfinished=bool(ends) and (roles[ends[-1]] in ("tool", "function") or bool(_called(seen[ends[-1]]))),
-    )
+    spoken, after, failed = list[str](), list[str](), list[bool]()
+    for message in seen:
+        role, text = message.get("role"), _text(message)
+        if role in ("tool", "function"):
+            after = []
+            failed.append(message.get("is_error") is True or bool(_FAILED.search(text[:400])))
+        elif role == "assistant" and text:
+            spoken.append(text)
+            after.append(text)
+    return Evidence("\n".join(after or spoken[-1:]), _shortened("\n".join(spoken), 8 * _CHARACTERS), tuple(failed))
 
 
 def _text(message: Message) -> str:
@@ -151,39 +132,17 @@ def _text(message: Message) -> str:
         content = "\n".join(part for part in parts if isinstance(part, str))
     if not isinstance(content, str):
         return ""
-    if message.get("role") == "assistant" and _THOUGHT_END in content:
-        content = content[content.rfind(_THOUGHT_END) + len(_THOUGHT_END) :]
-    return _shortened(content, 2 * _MESSAGE_CHARACTERS).strip()
+    if message.get("role") == "assistant":
+        content = content.rpartition(_THOUGHT_END)[2]
+    return _shortened(content).strip()
 
 
-def _shortened(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    tail = limit // 4
-    return text[: limit - tail] + "\n" + text[len(text) - tail :]
+def _shortened(text: str, most: int = _CHARACTERS) -> str:
+    tail = most // 4
+    return text if len(text) <= most else f"{text[: most - tail]}\n{text[-tail:]}"
 
 
-def _called(message: Message) -> Sequence[Any]:
-    calls = message.get("tool_calls")
-    return calls[:_CALLS] if isinstance(calls, (list, tuple)) else ()
-
-
-def _calls(messages: Sequence[Message], texts: Sequence[str]) -> tuple[Call, ...]:
-    """Return every tool call with its result, found by its id."""
-    results: dict[object, tuple[str, bool]] = {}
-    for message, text in zip(messages, texts, strict=True):
-        call_id = message.get("tool_call_id")
-        if message.get("role") in ("tool", "function") and isinstance(call_id, str):
-            results[call_id] = (text, message.get("is_error") is True or bool(_FAILED.search(text[:400])))
-    found = []
-    for call in (call for message in messages for call in _called(message)):
-        function = call.get("function") if isinstance(call, Mapping) else None
-        if isinstance(function, Mapping):
-            call_id = call.get("id")
-            result, failed = results.get(call_id if isinstance(call_id, str) else None, (None, False))
-            name, arguments = str(function.get("name"))[:100], str(function.get("arguments"))[:_MESSAGE_CHARACTERS]
-            found.append(Call(name, arguments, result, failed))
-    return tuple(found)
+# --- words ------------------------------------------------------------------------------------------------------------
 
 
 def words(text: str) -> list[str]:
@@ -206,18 +165,13 @@ def terms(tokens: Sequence[str]) -> set[str]:
     }
 
 
-def script(text: str) -> str:
-    """Return the prevailing script of a text, for a judge in this process: ``unspaced``, ``latin`` or ``other``, or ""
-    for a text without letters. Only its first 2,000 characters are counted.
-    """
-    head = text[:2000]
-    letters = sum(map(str.isalpha, head))
-    if not letters:
-        return ""
-    unspaced = sum(map(len, _UNSPACED.findall(head)))
-    latin = sum(character.isalpha() and character < "\u0250" for character in head)
-    # A CJK character carries about as much as three letters.
-    return "unspaced" if 3 * unspaced > letters - unspaced else ("latin" if 2 * latin > letters else "other")
+def _numbers(text: str) -> set[str]:
+    """Return the numbers in a text without separators, and without zeros at the end of a fraction."""
+    plain = (number.replace(",", "") for number in _NUMBER.findall(text[-_CHARACTERS:]))
+    return {number.rstrip("0").rstrip(".") if "." in number else number for number in plain}
+
+
+# --- the features -----------------------------------------------------------------------------------------------------
 
 
 def measure_features(
@@ -235,67 +189,48 @@ def measure_features(
     answers = [words(one.answer) for one in evidence]
     lengths = [math.log(1 + len(tokens)) for tokens in answers]
     mean = math.fsum(n * length for n, length in zip(weights, lengths, strict=True)) / max(1, sum(weights))
-    numbers = [frozenset(_numbers(one.answer)) - set(_numbers(task)) for one, task in zip(evidence, tasks, strict=True)]
-    worked = [[call for call in one.calls if not call.failed and not _LOOKUP.search(call.name)] for one in evidence]
     centrality = _agreement([terms(tokens) for tokens in answers], weights)
+    numbers = [_numbers(one.answer) - _numbers(task) for one, task in zip(evidence, tasks, strict=True)]
     figures = _agreement(numbers, weights)
-    actions = _agreement([{(call.name, _comparable(call.arguments)) for call in calls} for calls in worked], weights)
     measured = []
     for i, (one, task) in enumerate(zip(evidence, tasks, strict=True)):
-        asked, calls = terms(words(task)), one.calls
+        asked = terms(words(task))
         counts = {
             "coverage": (len(terms(words(one.speech)) & asked), len(asked)),
-            "tool_errors": (sum(call.failed for call in calls), len(calls)),
-            "loops": (len(calls) - len({(call.name, call.arguments, call.result) for call in calls}), len(calls)),
+            "tool_errors": (sum(one.failed), len(one.failed)),
             "wrong_sums": _wrong_sums(one.answer),
         }
-        low = one.speech[: _CHARACTERS // 2].lower().replace("’", "'")
         values = {name: part / whole if whole else 0.0 for name, (part, whole) in counts.items()} | {
             "silent": float(not one.answer),
-            "unfinished": float(one.unfinished),
-            "refusal": float(bool(_REFUSAL.search(one.answer[:300].lower().replace("’", "'")))),
+            "refusal": float(bool(_REFUSAL.search(_plain(one.answer[:300])))),
             # Below half the group's mean length.
             "scant": max(0.0, min(1.0, (mean - lengths[i]) / math.log(4) - 0.5)),
             "centrality": centrality[i],
             "figures": figures[i],
-            "actions": actions[i],
-            "addresses_judge": float(bool(_TO_JUDGE.search(low))),
+            "addresses_judge": float(bool(_TO_JUDGE.search(_plain(one.speech)))),
         }
         measured.append(Measured(tuple(values[name] for name in FEATURES), counts, one, task))
     return tuple(measured)
 
 
-def _comparable(arguments: str) -> str:
-    """Return a tool call's arguments without the order of keys and the spacing."""
-    try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
-    except (ValueError, RecursionError):
-        return arguments
-
-
-def _numbers(text: str) -> list[str]:
-    return [_plain_number(found) for found in _NUMBER.findall(text[-_MESSAGE_CHARACTERS:])]
-
-
-def _plain_number(number: str) -> str:
-    bare = number.replace(",", "")
-    return bare.rstrip("0").rstrip(".") if "." in bare else bare
-
-
 def _wrong_sums(answer: str) -> tuple[int, int]:
     """Return how many calculations of two numbers, like ``3 * 60 = 180``, are wrong, and how many were checked."""
     checked = wrong = 0
-    for found in _SUM.findall(answer[-_MESSAGE_CHARACTERS:])[:64]:
-        left, right, shown = (float(found[i].replace(",", "")) for i in (0, 2, 3))
-        if found[1] in "/÷" and right == 0:
+    for first, sign, second, shown in _SUM.findall(answer)[:64]:
+        left, right, stated = (float(number.replace(",", "")) for number in (first, second, shown))
+        if sign in "/÷" and right == 0:
             continue
-        value = {"+": left + right, "-": left - right}.get(found[1])
+        value = {"+": left + right, "-": left - right}.get(sign)
         if value is None:
-            value = left / right if found[1] in "/÷" else left * right
-        decimals = len(found[3].partition(".")[2])
+            value = left / right if sign in "/÷" else left * right
+        decimals = len(shown.partition(".")[2])
         checked += 1
-        wrong += abs(value - shown) > 0.51 * 10.0**-decimals + 1e-9 * abs(value)
+        wrong += abs(value - stated) > 0.51 * 10.0**-decimals + 1e-9 * abs(value)
     return wrong, checked
+
+
+def _plain(text: str) -> str:
+    return text.lower().replace("’", "'")
 
 
 def _agreement(sets: Sequence[Collection[object]], weights: Sequence[int]) -> list[float]:

@@ -1,7 +1,8 @@
-"""Sends a request again without what its server refuses by name, and remembers that for later requests.
+"""Sends a request again without what its server refuses by name, and remembers what refusals teach about the server.
 
 A parameter that a refusal names is left out; structured output steps down from a JSON schema to a JSON object to plain
-text.
+text. A context window that a refusal states is remembered, too; a run records which groups use which window
+(``Settings.windows``), so that it can be replayed.
 """
 
 from __future__ import annotations
@@ -16,16 +17,15 @@ from typing import Any, ClassVar, Final, Literal
 from calipers.backends.transport.refusals import Refusal, read_refusal, refuses_images
 from calipers.backends.transport.reply import HttpReply
 from calipers.interfaces import FullBackend
-from calipers.types import Completion, FailedCall, JudgeRequest, Usage
+from calipers.render import BYTES_PER_TOKEN
+from calipers.types import FailedCall, JudgeRequest, Usage, Window
 
 _log = logging.getLogger("calipers.negotiation")
 
 Form = Literal["json_schema", "json_object"]
-ALTERNATIVES: Final = "top_logprobs>"
-"""The prefix in ``refused`` for a server that returns fewer alternatives per token than requested."""
-_MOST_STEPS = 8
+_MOST_STEPS: Final = 8
 """The most times that a request is sent. Every repeat omits something more, and some servers refuse without end."""
-_NEGOTIABLE = frozenset({400, 404, 422, 500, 501})
+_NEGOTIABLE: Final = frozenset({400, 404, 422, 500, 501})
 _GARBLED = re.compile(r"does not match the expected [\w-]+ format")
 """The error of llama.cpp when it cannot parse what its own grammar allowed the model to write."""
 _STRUCTURED = re.compile(
@@ -34,7 +34,7 @@ _STRUCTURED = re.compile(
 )
 _ONLY_STREAMS = re.compile(
     r"only supports? stream|stream mode|non-streaming|(?:must|needs? to|has to) (?:be streamed|stream)\b"
-    r"|streaming is required|requires streaming|\bstream\b.{0,12} (?:must|should) be (?:set to )?true"
+    r"|streaming is required|requires streaming"
 )
 _LOOKS_LIKE_REFUSAL = re.compile(
     r"support|unknown|unrecogni[sz]ed|invalid|not (?:permitted|allowed|implemented)|unavailable|unexpected|should be"
@@ -54,8 +54,8 @@ _ROOM = re.compile(
 class Terms:
     """What a request body may ask for: nothing in ``refused``, and at most ``limit`` output tokens.
 
-    ``refused`` holds parameter names, ``json_schema``, ``json_object``, ``unstreamed`` (this model only streams) and
-    ``top_logprobs>N`` (more than N alternatives). ``plain`` means that no structured output may be requested.
+    ``refused`` holds parameter names, ``json_schema``, ``json_object`` and ``unstreamed`` (this model only streams).
+    ``plain`` means that no structured output may be requested.
     """
 
     refused: frozenset[str] = frozenset()
@@ -72,30 +72,24 @@ class Negotiated(FullBackend):
     """Sends requests to ``model`` without what its server refused.
 
     ``forms`` are the structured outputs that may be requested, the strictest first. Fields in ``required`` are never
-    left out. When another model answers, refusals are forgotten, because it may refuse less.
+    left out.
     """
 
     forms: ClassVar[tuple[Form, ...]] = ()
     required: ClassVar[frozenset[str]] = frozenset({"model", "messages", "tools"})
-    unlisted: str | None = None
-    """Set by ``check``: a text if the server's list of models lacks this model, otherwise None."""
 
     def __init__(self, model: str, *, refused: Iterable[str] = ()) -> None:
         self.model = model
         self.refused = frozenset(refused)
         """What the server is known to refuse. It only grows, so many calls in flight may add to it in any order."""
-        self._served: frozenset[str] = frozenset()
-        """The models that answered."""
 
     def learned(self) -> Mapping[str, Any]:
-        """Return what the server refuses and which models answered, as plain JSON for later runs."""
-        return {"refused": sorted(self.refused), **({"served": sorted(self._served)} if self._served else {})}
+        """Return what the server refuses, as plain JSON for later runs."""
+        return {"refused": sorted(self.refused)}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Start with the refusals and models that an earlier run learned about the server."""
+        """Start with the refusals that an earlier run learned about the server."""
         self.refused |= {str(name) for name in known.get("refused", ())}
-        served = known.get("served", ())
-        self._served = frozenset(str(one) for one in served) if isinstance(served, list) else frozenset()
 
     async def _negotiate(
         self, request: JudgeRequest, frame: Frame, send: Send, *, secrets: tuple[str, ...]
@@ -107,18 +101,15 @@ class Negotiated(FullBackend):
         ``on_failed_call``.
         """
         terms, refusal = Terms(self.refused), None
-        found: frozenset[str] = frozenset()
+        left_out: frozenset[str] = frozenset()
         for _ in range(_MOST_STEPS):
             body = frame(terms)
             reply = await send(body)
             if refusal is not None and request.on_failed_call is not None:
                 request.on_failed_call(FailedCall("bad_request", refusal.usage or Usage(cost_usd=0.0)))
             if reply.status == 200:
-                if new := found - self.refused:
-                    self.refused |= new
-                    level = logging.WARNING if new & request.params.keys() else logging.INFO
-                    names = ", ".join(sorted(new))
-                    _log.log(level, "%s at %s refuses %s: questions are sent without", self.model, self.endpoint, names)
+                if new := left_out - self.refused:
+                    self._remember(new, request.params)
                 return reply
             refusal = read_refusal(reply, secrets)
             if _GARBLED.search(refusal.prose) and not terms.plain:
@@ -127,26 +118,20 @@ class Negotiated(FullBackend):
             less = step_down(refusal, body, self.required)
             if less is None:
                 return refusal
-            found |= less.refused
+            left_out |= less.refused
             terms = replace(terms, refused=terms.refused | less.refused | self.refused, limit=less.limit or terms.limit)
         assert refusal is not None  # noqa: S101 - the loop ran, and every turn of it that ends here sets it
         return refusal
 
-    def _answered(self, completion: Completion) -> Completion:
-        """Note which model answered, and return ``completion`` unchanged."""
-        served = completion.model
-        if served is None or served in self._served:
-            return completion
-        if self._served:
-            before = ", ".join(sorted(self._served))
-            _log.warning(
-                "%s at %s answers as %s now, and answered as %s before: scores of the two may not be comparable",
-                *(self.model, self.endpoint, served, before),
-            )
-            self.refused = frozenset()
-        if len(self._served) < _MOST_STEPS:  # a server that makes up names
-            self._served |= {served}
-        return completion
+    def _remember(self, new: frozenset[str], params: Mapping[str, Any]) -> None:
+        """Remember what a request that succeeded left out; a parameter that the user set is worth a warning."""
+        self.refused |= new
+        level = logging.WARNING if new & params.keys() else logging.INFO
+        names = ", ".join(sorted(new))
+        _log.log(level, "%s at %s refuses %s: questions are sent without", self.model, self.endpoint, names)
+
+
+# --- what to leave out ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +151,8 @@ def step_down(refusal: Refusal, body: Mapping[str, Any], required: AbstractSet[s
         return None
     if refusal.status >= 500 and not _LOOKS_LIKE_REFUSAL.search(refusal.prose):
         return None  # an ordinary failure, whose text may mention any parameter
-    if (smaller := _smaller_number(refusal, body)) is not None:
-        return smaller
+    if (limit := _smaller_limit(refusal, body)) is not None:
+        return Step(limit=limit)
     if refusal.status == 404 and "endpoints found" not in refusal.prose:
         return None
     if not body.get("stream") and _ONLY_STREAMS.search(refusal.prose):
@@ -204,34 +189,48 @@ def _is_mentioned(name: str, refusal: Refusal) -> bool:
     return re.search(pattern, refusal.prose) is not None
 
 
-def _smaller_number(refusal: Refusal, body: Mapping[str, Any]) -> Step | None:
-    """Return the step to a smaller number, if the server refuses only the number and not the parameter."""
-    about = refusal.prose + " ".join(refusal.names)
-    stated = _LIMIT.search(refusal.prose)
-    granted = 0 if stated is None else int(stated[1]) if stated[1] else int(stated[2]) - 1
-    alternatives, limit = body.get("top_logprobs"), body.get("max_tokens", body.get("max_completion_tokens"))
-    if limit is not None:
-        room = _ROOM.search(refusal.prose)
-        if room is not None:
-            room_left = int(room["window"] or room["window_too"]) - int(room["input"] or room["input_too"])
-        else:
-            room_left = granted if re.search(r"max_(?:completion_|output_)?tokens|maxoutputtokens", about) else 0
-        if 0 < room_left < limit:
-            return Step(limit=room_left)
-    if isinstance(alternatives, int) and "logprobs" in about and 0 < granted < alternatives:
-        return Step(frozenset({f"{ALTERNATIVES}{granted}"}))
-    return None
+def _smaller_limit(refusal: Refusal, body: Mapping[str, Any]) -> int | None:
+    """Return the most output tokens that the server allows, if it refuses only their number."""
+    limit = body.get("max_tokens", body.get("max_completion_tokens"))
+    if limit is None:
+        return None
+    allowed = 0
+    if room := _ROOM.search(refusal.prose):
+        allowed = int(room["window"] or room["window_too"]) - int(room["input"] or room["input_too"])
+    elif re.search(r"max_(?:completion_|output_)?tokens|maxoutputtokens", f"{refusal.prose} {refusal.names}"):
+        stated = _LIMIT.search(refusal.prose)
+        allowed = 0 if stated is None else int(stated[1]) if stated[1] else int(stated[2]) - 1
+    return allowed if 0 < allowed < limit else None
 
 
-_NAMED_SCHEMAS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
+# --- the context window -----------------------------------------------------------------------------------------------
 
 
-def schema_without(schema: Mapping[str, Any], dropped: AbstractSet[str]) -> Mapping[str, Any]:
-    """Return the schema of a request without the keywords ``dropped``. A property whose name equals a keyword stays."""
-    plain: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key in _NAMED_SCHEMAS and isinstance(value, Mapping):
-            plain[key] = {name: schema_without(inner, dropped) for name, inner in value.items()}
-        elif key not in dropped:
-            plain[key] = schema_without(value, dropped) if isinstance(value, Mapping) else value
-    return plain
+class KnownWindow:
+    """A judge's context window in ``tokens``, if known, and its ``bytes_per_token``."""
+
+    def __init__(self) -> None:
+        self.start_from({})
+
+    def start_from(self, known: Mapping[str, Any]) -> None:
+        """Start with the server's context window that an earlier run's ``learned`` returned, and forget all else."""
+        window = known.get("window")
+        earlier: Mapping[str, Any] = window if isinstance(window, dict) else {}
+        self.tokens: int | None = earlier.get("tokens")
+        self.bytes_per_token: float = earlier.get("bytes_per_token") or BYTES_PER_TOKEN
+        self.reported: Window | None = None
+        """The context window according to this run's refusals, or None without a refusal."""
+
+    def learn_from_refusal(self, window: Window) -> None:
+        """Learn the window's size from a server's refusal. If several servers name a size, the smallest counts."""
+        self.tokens = window.tokens if self.tokens is None else min(self.tokens, window.tokens)
+        self.bytes_per_token = min(self.bytes_per_token, window.bytes_per_token)
+        self.reported = Window(self.tokens, self.bytes_per_token)
+
+    def learned(self) -> Mapping[str, Any]:
+        """Return what to store about the server's context window for later runs, as JSON: ``{}`` or ``{"window":
+        {"tokens", "bytes_per_token"}}``.
+        """
+        if self.tokens is None:
+            return {}
+        return {"window": {"tokens": self.tokens, "bytes_per_token": self.bytes_per_token}}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from calipers.backends.negotiation import Frame, Negotiated
+from calipers.backends.transport.event_stream import objects_in
 from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
 from calipers.backends.transport.secrets import secrets_in
@@ -50,7 +51,7 @@ class HttpBackend(Negotiated):
         api_key_env: str | None = None,
     ) -> None:
         super().__init__(model, refused=refused)
-        parts = checked_url(self.address(base_url), self.path)
+        parts = _checked_url(self.address(base_url), self.path)
         if not timeout > 0:
             raise ConfigError(f"timeout must be more than 0 seconds, not {timeout!r}.")
         server, path = parts.netloc.rpartition("@")[2], parts.path.rstrip("/")
@@ -94,20 +95,16 @@ class HttpBackend(Negotiated):
             raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
-        self.unlisted = None
         if not self._lists_models:
             return []
         offered = listed_models(reply)
-        if offered is None and reply.status == 200 and is_web_page(reply):
-            page = excerpt(reply.body.decode("utf-8", "replace"), self.peer.secrets)
-            return [
-                f"{self.url} answers with a web page ({page}): does the address end in /v1, and is no proxy in between?"
-            ]
         if offered is None:
-            return [f"{self.url} does not list its models (HTTP {reply.status}); does the address end in /v1 ?"]
+            page = excerpt(reply.body.decode("utf-8", "replace"), self.peer.secrets) if is_web_page(reply) else ""
+            answer = f"a web page: {page}" if page else f"HTTP {reply.status}"
+            return [f"{self.url} does not list its models ({answer}); does the address end in /v1 ?"]
         if offered and not is_listed(self.model, offered):
-            self.unlisted = f"{self.url} does not list {self.model!r} among its models ({first_names(offered)})."
-        return [] if self.unlisted is None else [self.unlisted]
+            return [f"{self.url} does not list {self.model!r} among its models ({first_names(offered)})."]
+        return []
 
     async def aclose(self) -> None:
         """Close the running event loop's connections to the judge's server; loops also close them as they end."""
@@ -160,7 +157,7 @@ def listed_models(reply: HttpReply) -> list[str] | None:
         return None
     if not isinstance(body, dict) or not isinstance(body.get("data"), list):
         return None
-    rows = [row for row in body["data"] if isinstance(row, dict)]
+    rows = objects_in(body["data"])
     if body.get("has_more") or any(row.get("owned_by") == "llamacpp" for row in rows):
         return []
     return [row["id"] for row in rows if isinstance(row.get("id"), str)]
@@ -197,7 +194,7 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
         raise PermanentError("bad_request", f"The request cannot be written as JSON: {error}") from error
 
 
-def checked_url(base_url: str, path: str) -> SplitResult:
+def _checked_url(base_url: str, path: str) -> SplitResult:
     """Return the parts of a server's address, to which ``path`` will be added. Raises ConfigError."""
     try:
         parts = urlsplit(base_url.strip())

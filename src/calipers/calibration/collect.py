@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 class JudgeAnswers:
     """The judgments of one judge so far, and the results that they led to.
 
-    ``reused`` answers were in the ledger already; ``probed`` are calls that test the server.
+    ``reused`` answers were in the ledger already.
     """
 
     judge: str
@@ -49,7 +49,6 @@ class JudgeAnswers:
     judgments: list[dict[str, Any]] = field(default_factory=list)
     results: list[GroupResult] = field(default_factory=list)
     answered_groups: set[str] = field(default_factory=set)
-    probed: tuple[int, Usage] = (0, Usage(cost_usd=0.0))
     reused: int = 0
 
     @classmethod
@@ -107,8 +106,8 @@ class JudgeAnswers:
 
     @property
     def usage(self) -> Usage:
-        """What the judge's answers cost, tests of its server included."""
-        return Usage.total([self.probed[1], *(one.usage for one in self.results)])
+        """What the judge's answers cost."""
+        return Usage.total([one.usage for one in self.results])
 
     @property
     def unscored(self) -> int:
@@ -130,7 +129,7 @@ class JudgeAnswers:
                 await judge.require_answering()
                 self.results.append(result)
                 yield result
-            self.reused, self.probed = judge.store.reused, judge.probed
+            self.reused = judge.store.reused
         finally:
             judge.close()
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from calipers.calibration.choice import Choice
 from calipers.calibration.comparable import FOLDS, MIN_GROUPS, prompts
-from calipers.calibration.metrics import JudgeFigures
+from calipers.calibration.metrics import JudgeFigures, counts_as_text
 from calipers.calibration.series import Frame, Series, Tally
 from calipers.types.encoding import counted
 
@@ -97,10 +97,10 @@ def _agreement(judge: JudgeFigures) -> Iterator[tuple[str, str]]:
 
 def _missing(judge: JudgeFigures) -> Iterator[tuple[str, str]]:
     missing, level = judge.missing, judge.advantage_fidelity
-    if not missing.total:
+    if not missing.total():
         return
-    total = missing.total + judge.groups
-    text = f"no score in {missing.total} of {total} groups with gold ({missing.as_text()})"
+    total = missing.total() + judge.groups
+    text = f"no score in {missing.total()} of {total} groups with gold ({counts_as_text(missing)})"
     if level is not None:
         text += f": its fidelity {level:.3f} is that of the other {judge.groups}"
     yield "missing_groups", text

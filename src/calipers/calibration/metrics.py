@@ -172,28 +172,6 @@ _NAMES: Final = frozenset(one.name for one in METRICS)
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """Counts groups that a judge cannot be measured on: it did not score two members whose gold differs.
-
-    ``abstained``: its record says so; ``failed``: no score in what was recorded; ``unrecorded``: no record at all.
-    """
-
-    abstained: int = 0
-    failed: int = 0
-    unrecorded: int = 0
-
-    @property
-    def total(self) -> int:
-        """The number of groups that the judge did not score."""
-        return self.abstained + self.failed + self.unrecorded
-
-    def as_text(self) -> str:
-        """Return the number of each kind as text: "2 abstained, 1 failed"."""
-        parts = ((self.abstained, "abstained"), (self.failed, "failed"), (self.unrecorded, "not recorded"))
-        return ", ".join(f"{count} {name}" for count, name in parts if count)
-
-
-@dataclass(frozen=True, slots=True)
 class ByCalls:
     """Advantage fidelity from ``calls`` calls a group, the mean over cyclic windows, with its 95 % interval."""
 
@@ -208,6 +186,8 @@ class JudgeFigures:
 
     ``values`` and ``intervals`` are those of ``METRICS`` by name, and may also be read as attributes:
     ``judge.advantage_fidelity``, ``judge.advantage_fidelity_interval``. Agreement is over all calls of a group.
+    ``missing`` counts groups that it cannot be measured on, because it did not score two members whose gold differs:
+    "abstained" where its record says so, "failed" without a score in what was recorded, "unrecorded" without a record.
     ``place_curve`` is what each position of a list adds to a score, ``cost`` that of a group. Definitions:
     docs/calibration-figures.md.
     """
@@ -215,7 +195,7 @@ class JudgeFigures:
     key: Key
     values: Mapping[str, Any]
     intervals: Mapping[str, Interval | None]
-    missing: Missing
+    missing: Counter[str]
     by_calls: tuple[ByCalls, ...]
     place_curve: tuple[float, ...] | None
     cost: Cost
@@ -242,9 +222,10 @@ class JudgeFigures:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of ``judges`` in the JSON report, rounded to six decimals."""
-        own = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)[3:]}
+        asked = {**dataclasses.asdict(self.key), "asked": self.asked}
         figures = dict(self.values) | {f"{name}_interval": ends for name, ends in self.intervals.items()}
-        return {name: plain(value) for name, value in ({**dataclasses.asdict(self.key), **figures, **own}).items()}
+        own = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)[3:]}
+        return {name: plain(value) for name, value in (asked | figures | own).items()}
 
 
 def plain(value: Any) -> Any:
@@ -289,13 +270,19 @@ def figures_of_series(series: Series, frame: Frame, curve: Mapping[int, Array]) 
     )
 
 
-def _missing(answers: Evidence) -> Missing:
+def _missing(answers: Evidence) -> Counter[str]:
     gold, series = answers.gold, answers.series
     silent = measures.measurable_groups(gold, gold) & ~measures.measurable_groups(answers.scores, gold)
     states = Counter(state for state, is_silent in zip(series.states, silent, strict=True) if is_silent)
     usable = measures.measurable_groups(answers.frame.gold, answers.frame.gold)
     unrecorded = int(usable.sum()) - int(usable[list(series.rows)].sum())
-    return Missing(states["abstained"], int(silent.sum()) - states["abstained"], unrecorded)
+    abstained = states["abstained"]
+    return Counter(abstained=abstained, failed=int(silent.sum()) - abstained, unrecorded=unrecorded)
+
+
+def counts_as_text(missing: Counter[str]) -> str:
+    """Return how many groups of a judge are missing, and why, as text: "2 abstained, 1 failed"."""
+    return ", ".join(f"{count} {name}" for name, count in missing.items() if count)
 
 
 @dataclass(frozen=True, slots=True)

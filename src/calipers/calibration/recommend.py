@@ -13,7 +13,7 @@ from calipers.calibration import measures
 from calipers.calibration.choice import SHARE_OF_BEST, Choice
 from calipers.calibration.comparable import MIN_GROUPS
 from calipers.calibration.measures import Interval
-from calipers.calibration.metrics import JudgeFigures
+from calipers.calibration.metrics import JudgeFigures, counts_as_text
 from calipers.calibration.records import Cost, Key, Measure
 from calipers.calibration.ways import Way
 from calipers.config.settings import Settings
@@ -93,9 +93,9 @@ def _measured(choice: Choice, figures: Sequence[JudgeFigures], names: Mapping[st
     if aside := sorted({_name(one.judges[0], names) for one in choice.aside}):
         yield f"# Not compared, because they scored too few groups: {', '.join(aside)}."
     for one in figures:
-        if total := one.missing.total:
+        if total := one.missing.total():
             gave = f"{_name(one.judge, names)} gave no score in {total} of {total + one.groups} groups"
-            yield f"# {gave}: {one.missing.as_text()}."
+            yield f"# {gave}: {counts_as_text(one.missing)}."
 
 
 def _level(fidelity: measures.Array, interval: Interval | None) -> str:

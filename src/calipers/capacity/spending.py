@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from calipers.backends.context_window import question_bytes
-from calipers.backends.limits.budget import Pricing, find_pricing
+from calipers.backends.limits.budget import Pricing, find_pricing, question_bytes
 from calipers.backends.names import name_without_password, split_judge_name
 from calipers.backends.providers.known import provider_of
 from calipers.config.grouped_options import Criteria, Records
 from calipers.config.options import JudgeOptions
-from calipers.judging.connecting import connect_judges, judges_in
+from calipers.judging.instances import connect_judges, judges_in
 from calipers.judging.judge import Judge
 from calipers.protocols.tools import TURNS
 from calipers.testing import Noise, SimulatedJudge

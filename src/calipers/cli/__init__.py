@@ -90,7 +90,9 @@ def main() -> None:
         error.show()
         code = error.exit_code
     except CalipersError as error:
-        print_message(f"Error: {error}")
+        from calipers.config.flat_names import with_flags  # noqa: PLC0415 - --help stays quick
+
+        print_message(f"Error: {with_flags(str(error))}")
         code = 2
     except (KeyboardInterrupt, click.Abort) as error:
         said = error if isinstance(error, Interrupted) else error.__cause__

@@ -272,11 +272,10 @@ def _print_cost(answers: JudgeAnswers, name: str, *, sent: bool) -> None:
     notes = Counter(note for one in answers.results for note in set(one.warnings) if note.startswith(UNUSED))
     for note, count in notes.items():
         print_message(f"Warning: {counted(count, 'group')}: {note}")
-    count, (probes, _), usage = answers.calls, answers.probed, answers.usage
+    count, usage = answers.calls, answers.usage
     parts = [counted(count, "answer")]
     parts += [f"{answers.reused:,} of them from the ledger"] if answers.reused else []
-    parts += [f"{counted(probes, 'call')} to examine the server"] if probes else []
-    if not sent or (answers.reused >= count and not probes):
+    if not sent or answers.reused >= count:
         parts.append("nothing was sent")
     else:
         cost = "cost unknown" if usage.cost_usd is None else f"cost ${usage.cost_usd:,.4f}"

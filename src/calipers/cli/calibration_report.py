@@ -77,13 +77,12 @@ def _print_addresses(console: Console, names: Mapping[str, str]) -> None:
 def _print_judges(console: Console, judges: Sequence[JudgeFigures], names: Mapping[str, str]) -> None:
 
     columns = [one for one in METRICS if one.head]
-    silent = any(one.missing.total for one in judges)
+    silent = any(one.missing.total() for one in judges)
     rows = []
     for judge in judges:
         figures = [_figure(judge.values[one.name], one.digits) for one in columns]
         figures.insert(1, _interval(judge.advantage_fidelity_interval))
-        gone = judge.missing
-        missing = f"{gone.abstained}+{gone.failed}+{gone.unrecorded}" if gone.total else ""
+        missing = "+".join(map(str, judge.missing.values())) if judge.missing.total() else ""
         rows.append((names[judge.judge], judge.asked, *figures, *([missing] if silent else [])))
     title = "Judges: all calls of a group, 95 % interval over groups"
     title += "; missing: abstained + failed + not recorded" if silent else ""

@@ -259,8 +259,6 @@ def _option(option: Option, more: Mapping[str, Any]) -> CommandOption:
         attributes |= {"default": str(option.default) if option.reads else option.default, "show_default": True}
     if option.flag in {"judge", "model"}:
         attributes["shell_complete"] = _complete_judges
-    if option.flag == "env-file":  # read before the other options
-        attributes |= {"is_eager": True, "expose_value": False, "callback": _use_env_file}
     names = [*([more["name"]] if "name" in more else []), *more.get("short", ()), f"--{option.flag}"]
     return CommandOption(names, **attributes)
 
@@ -288,13 +286,6 @@ def _complete_judges(ctx: click.Context, param: click.Parameter, incomplete: str
 
     names = [EMBEDDED, *(f"{name}/" for name in (*PROVIDERS, "litellm")), "local:", "profile:", "scripted:"]
     return [name for name in names if name.startswith(incomplete)]
-
-
-def _use_env_file(context: click.Context, _: click.Parameter, value: str | None) -> None:
-    if value and not context.resilient_parsing:
-        from calipers.backends.providers.known import use_env_file  # noqa: PLC0415 - few have such a file
-
-        use_env_file(value)
 
 
 def is_typed(name: str) -> bool:

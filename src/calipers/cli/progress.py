@@ -194,13 +194,10 @@ class Report:
         done = max(self._finished, self._written, key=lambda one: one.groups.total())
         self._bar.move(done.groups.total(), self._title + done.shown(self._total, self._budget))
 
-    def summary(
-        self, *, bad_lines: str = "", reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
-    ) -> None:
+    def summary(self, *, bad_lines: str = "", reused: int = 0, out: str = "") -> None:
         """Print at the end of a command the counts, the most frequent reasons, and the path of the results.
 
-        ``bad_lines`` says how many lines could not be read. ``probed`` are the calls and usage that no group's result
-        counts.
+        ``bad_lines`` says how many lines could not be read.
         """
         out = "" if out == "-" else out
         done, elapsed = self._written, self._clock() - self._started
@@ -214,9 +211,6 @@ class Report:
             billed = f", {done.unusable:,} of them with a billed reply" if done.unusable else ""
             lines.append((" ", f"{counted(in_vain, 'call')} without an answer{billed}"))
         lines.append(("tokens", f"{_shown(done.usage)}{', as first paid' if reused else ''}"))
-        if probed[0]:
-            calls = counted(probed[0], "call")
-            lines.append(("probes", f"{calls} to examine the server, {_shown(probed[1])}, not included above"))
         pace = pace_text(self.groups.total() / max(elapsed, 1e-9)).replace("/", " groups/")
         lines += [("time", f"{span(elapsed)}{f', {pace}' if self.groups else ''}"), ("results", out)]
         for name, text in lines:

@@ -12,7 +12,7 @@ import click
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.output import require_folder, require_replaceable
 from calipers.errors import ConfigError, InputError
-from calipers.report import open_sources, write_report
+from calipers.report import Sources, write_report
 from calipers.report.details import details_of, index_row
 from calipers.report.plain import describe_group, overview_line
 from calipers.report.sources import kind_of, ledger_beside
@@ -30,7 +30,7 @@ def report(source: tuple[str, ...], out: str, groups: str | None, run: int | Non
     named = {f"the source {path}": path for path in source} | {"the groups file": groups}
     require_replaceable("--out", out, force=force, beside=named)
     bad = BadLines()
-    with open_sources(with_ledger_beside(source, groups), groups=groups, run=run, on_error=bad) as sources:
+    with Sources(with_ledger_beside(source, groups), groups=groups, run=run, on_error=bad) as sources:
         count = write_report(sources, Path(out))
     calibrations = len(sources.calibrations)
     if not count and not calibrations:
@@ -62,7 +62,7 @@ def show(result: str, group: str | None, groups: str | None, run: int | None, *,
     bad, count = BadLines(), 0
     width = min(_WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _WIDTH
     known: list[str] = []
-    with open_sources(with_ledger_beside((result,), groups), groups=groups, run=run, on_error=bad) as sources:
+    with Sources(with_ledger_beside((result,), groups), groups=groups, run=run, on_error=bad) as sources:
         if not (sources.results or sources.ledgers):
             raise InputError("has no judged groups; calipers report writes a page of it", source=result)
         for judged in sources:

@@ -87,11 +87,9 @@ class ScoreRun:
         if self.bad.count and not self.report.groups:
             raise InputError("no group in it can be read; nothing was written", source=self.groups)
 
-    def end(self, *, reused: int, probed: Any) -> int:
+    def end(self, *, reused: int) -> int:
         """Print the summary, and return the exit code: 0 if every trajectory was scored and every line was read."""
-        self.report.summary(
-            bad_lines=self.bad.told if self.bad.count else "", reused=reused, probed=probed, out=self.out
-        )
+        self.report.summary(bad_lines=self.bad.told if self.bad.count else "", reused=reused, out=self.out)
         return _exit_code(self.report, bad_lines=self.bad.count)
 
 
@@ -125,7 +123,7 @@ async def _score(run: ScoreRun) -> int:
             run.add(output, result)
         run.require_results()
         reused = judge.store.reused
-    return run.end(reused=reused, probed=judge.probed)
+    return run.end(reused=reused)
 
 
 def _print_estimate(run: ScoreRun) -> int:

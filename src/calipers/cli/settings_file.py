@@ -125,7 +125,7 @@ def _require_known(key: str, known: Collection[str], command: str = "") -> None:
     if _SECRETS.fullmatch(flag):
         raise ConfigError(
             f"{where}: a secret does not belong in this file; set the provider's environment variable, such as "
-            "OPENAI_API_KEY, or name a file that holds it with --env-file"
+            "OPENAI_API_KEY"
         )
     if flag in _OF_CALIPERS:
         raise ConfigError(f"{where}: write calipers --{flag} ... before the command, or set {_OF_CALIPERS[flag]}")

@@ -5,10 +5,13 @@ Flat names are those of the command line, with underscores.
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, wraps
 from inspect import signature
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from calipers.config.flag_values import names_rubric_file
@@ -49,12 +52,26 @@ def judge_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def options_of_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_in(path: str | Path) -> dict[str, Any]:
+    """Return what a settings file contains. Raises ConfigError for one that cannot be read."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        remedy = "name a settings file, or give a mapping such as {'judge': 'embedded'}"
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); {remedy}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: no TOML file: {error}") from error
+
+
+def options_of_settings(given: Mapping[str, Any] | str | Path) -> dict[str, Any]:
     """Return a judge's options by flat names from ``given``, whose names and values may also be those of calipers.toml.
+
+    ``given`` may be the path of such a file.
 
     There ``weights`` is text ("2,1,1"), as after a flag, and ``param`` is a flag's name. Raises ConfigError for what is
     no mapping, without a judge, and for a text that cannot be read.
     """
+    given = _settings_in(given) if isinstance(given, str | Path) else given
     if not isinstance(given, Mapping):
         raise ConfigError(f"options={given!r:.80}: give a mapping of names to values, as in {{'judge': 'embedded'}}")
     known = flat_options()
@@ -100,9 +117,26 @@ def require_switched_on(flat: Mapping[str, Any]) -> None:
     most = flat_options()["most"]
     if flat.get("resolve") in (None, False) and flat.get("most") not in (None, most.default):
         raise ConfigError(
-            f"most={flat['most']!r} (--most, {most.variable}) has no effect without resolve=: give resolve=0.015 "
-            "(--resolve 0.015) too, or leave it out"
+            f"most={flat['most']} has no effect without resolve=: give resolve=0.015 too, or leave it out"
         )
+
+
+def with_flags(text: str) -> str:
+    """Return an error about a judge's options with the flags in place of their names in Python: ``--orders 2`` for
+    ``orders=2``, and ``--timeout 0`` for ``calls: timeout=0``.
+    """
+    shown = [option for option in flat_options().values() if option.section]
+    flags = {option.key: option for option in shown}
+    flags |= {f"{option.group}: {option.name}": option for option in shown if option.group}
+    names = "|".join(sorted(flags, key=len, reverse=True))
+    pattern = rf"""(?<![\w.`'"?&-])({names})=('[^']*'|"[^"]*"|\{{[^}}]*\}}|\[[^]]*\]|[^\s,;:)]*)"""
+
+    def flag(match: re.Match[str]) -> str:
+        option = flags[match[1]]
+        value = "" if option.kind == "flag" else match[2].strip("'\"")
+        return f"--{option.flag} {value}".rstrip()
+
+    return re.sub(pattern, flag, text)
 
 
 def takes_options(

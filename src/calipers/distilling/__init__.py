@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from calipers.backends.local.model import MODEL_FILE, Model, is_local_judge, learn_domain, write_model
+from calipers.backends.local.judge import MODEL_FILE, Model, is_local_judge, learn_domain, write_model
 from calipers.distilling.card import card_text
 from calipers.distilling.fitting import fit_scaling, fit_weights, hold_out
 from calipers.distilling.groups import read_training

@@ -25,8 +25,8 @@ def card_text(figures: Mapping[str, Any]) -> str:
 _LIMITS = """\
 - It reads no rubric and checks no criteria. It learned the rubric of the runs that it was distilled from.
 - It knows no facts. It sees form, overlap with the task, tool results, and what the siblings say.
-- It abstains on groups in another script, with tools where it learned from none (or the other way round), with answers
-  of another length, and on tasks whose words it does not know.
+- It abstains on groups with tools where it learned from none (or the other way round), with answers of another length,
+  and on tasks whose words it does not know (also of another language).
 - Agreement on recorded answers is not agreement during training: a policy that is optimised against it leaves what it
   knows. Let a strong judge see a random share of the groups.""".splitlines()
 

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from calipers.backends.local.features import Array, measure_group
-from calipers.backends.local.model import familiarity
+from calipers.backends.local.judge import familiarity
 from calipers.calibration.comparable import folds
 from calipers.distilling.groups import SPREAD, TrainingGroup, within_spread
 from calipers.errors import InputError

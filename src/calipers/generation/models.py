@@ -6,12 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from calipers import registry
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.limited import Limited, Wrapper
 from calipers.backends.limits.pool import Pool
-from calipers.backends.names import url_without_password
-from calipers.backends.providers.known import provider_of, request_target
+from calipers.backends.names import url_without_password, writes_text
+from calipers.backends.providers.known import nearest_provider, provider_of, request_target
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError
 from calipers.interfaces import Backend
@@ -37,11 +36,11 @@ async def find_model(
     """
     if model is None and not base_url:
         raise ConfigError("name a model with --model, or a server with --base-url")
-    if model is not None and (model == "embedded" or model.startswith("replay:")):
+    if model is not None and (not writes_text(model) or model.startswith("replay:")):
         raise ConfigError(f"{model!r} is a judge that cannot generate text: name a model, as in openai/gpt-5-mini")
     if not base_url and model is not None and not (_is_provided(model) or model.startswith("litellm/")):
         provider, slash, rest = model.partition("/")
-        near = registry.BACKENDS.nearest(provider) if slash else None
+        near = nearest_provider(provider) if slash else None
         meant = "" if near is None else f"; did you mean {near}/{rest}?"
         raise ConfigError(
             f"{model!r} is not a provider/model name: serve it, as with `vllm serve`, and give its --base-url{meant}"

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from calipers.errors import BackendError, ConfigError
 from calipers.generation.prompts import Prompt
 from calipers.interfaces import Backend
-from calipers.judging.streaming import stream_results
+from calipers.judging.streaming import ResultStream
 from calipers.ledger import ledger_key
 from calipers.types import Ask, Completion, FailureKind, FinishReason, JudgeRequest, RenderedGroup, Usage
 
@@ -111,7 +111,7 @@ async def generate_responses(
     questions = ((prompt, number) for prompt in waiting for number in range(sampling.n))
     asked = iter(waiting)
     got: list[Sample | Failed] = []
-    async with aclosing(stream_results(questions, ask, limit=concurrency, ordered=True)) as answers:
+    async with aclosing(ResultStream(questions, ask, limit=concurrency, ordered=True)) as answers:
         async for answer in answers:
             got.append(answer)
             if len(got) == sampling.n:

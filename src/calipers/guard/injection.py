@@ -82,11 +82,13 @@ def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[
     for item, candidate in enumerate(view.candidates):
         texts = _texts_of(candidate.messages, context)
         known.update((yield from _search([text for _, text in texts if text not in known])))
-        counted = _attacks(candidate.messages, texts, known, context)
-        hits = [replace(hit, message=hit.message - context) for hit in counted]
-        if kept := [hit for hit in hits if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]:
-            found[item] = tuple(kept)
-    return found
+        hits = _attacks(candidate.messages, texts, known, context)
+        if hits:  # nearly always there are none
+            own = [replace(hit, message=hit.message - context) for hit in hits]
+            found[item] = tuple(
+                hit for hit in own if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"
+            )
+    return {item: hits for item, hits in found.items() if hits} if found else found
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0) -> tuple[Attack, ...]:
@@ -132,7 +134,7 @@ def _marks() -> Mapping[str, Sequence[str]]:
 def _words(text: PlainText) -> tuple[bytes, list[bytes]]:
     """Return a text as UTF-8 with spaces between words, and the stems in it."""
     words = text.plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
-    return words, [stem for stem in _stems(beyond_ascii=not text.shown.isascii()) if stem in words]
+    return words, [stem for stem in _stems(beyond_ascii=text.beyond_ascii) if stem in words]
 
 
 def _is_suspect(raw: str) -> bool:

@@ -50,10 +50,14 @@ _AT_MOST: Final = 256
 
 
 class PlainText(NamedTuple):
-    """A text in two forms of equal length: ``shown`` is what a reader sees, ``plain`` the same in plain lower case."""
+    """A text in two forms of equal length: ``shown`` is what a reader sees, ``plain`` the same in plain lower case.
+
+    ``beyond_ascii`` is True if it has letters beyond ASCII, and not only punctuation.
+    """
 
     shown: str
     plain: str
+    beyond_ascii: bool = False
 
 
 @lru_cache(2**13)
@@ -75,17 +79,18 @@ def plain_text(text: str) -> PlainText:
     """Return the text without invisible characters, and the same in plain lower case."""
     if text.isascii():
         return PlainText(text, text.lower())
-    if has_letters_beyond_ascii(text):
+    beyond = has_letters_beyond_ascii(text)
+    if beyond:
         whole = normalize("NFKC", text)[: len(text) + 999]  # it may be 18 times longer
         text = _OPTIONAL_MARKS.sub("", _INVISIBLE.sub("", whole))
     forms = {char: _plain_form(char) for char in _beyond_ascii(text)}
     if len(forms) > _FEW:
-        return PlainText(text, text.translate({ord(char): form for char, form in forms.items()} | _LOWER))
+        return PlainText(text, text.translate({ord(char): form for char, form in forms.items()} | _LOWER), beyond)
     plain = text
     for char, form in forms.items():
         plain = plain.replace(char, form)
     lower = plain.lower()
-    return PlainText(text, lower if len(lower) == len(text) else plain)
+    return PlainText(text, lower if len(lower) == len(text) else plain, beyond)
 
 
 def has_letters_beyond_ascii(text: str) -> bool:
@@ -122,7 +127,7 @@ def has_tags(text: str) -> bool:
 
 def is_mixed(plain: str) -> bool:
     """Whether letters of another alphabet stand beside Latin letters, which they may look like."""
-    return _MIXED.search(plain) is not None
+    return not plain.isascii() and _MIXED.search(plain) is not None
 
 
 def hidden_texts(raw: str) -> Iterator[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from inspect import signature
 
 from calipers.backends.names import split_judge_name
 from calipers.backends.providers.known import RequestTarget, provider_of, request_target
+from calipers.config.option import did_you_mean
+from calipers.config.options import GROUPS, flat_options
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Backend
-from calipers.judging.connecting import judges_in
+from calipers.judging.instances import judges_in
 from calipers.judging.judge import Judge
 from calipers.types import GroupResult, Rubric
 from calipers.types.encoding import as_sentence
@@ -32,9 +35,8 @@ async def score_group(
     reason, and has a reward in [0, 1] or None. Raises ConfigError for options that cannot work and InputError for a
     group that cannot be read, both before any token is spent.
     """
-    if options:
-        names = ", ".join(f"{name}=..." for name in options)
-        raise ConfigError(f"score_group() has no option {names}: pass a Judge, score_group(group, Judge(..., {names}))")
+    for name in options:
+        raise ConfigError(f"score_group() has no argument {name!r}{_where_it_belongs(name)}")
     return await _as_judge(judge, rubric).score_group(group)
 
 
@@ -72,6 +74,18 @@ def _as_judge(
     if len(named) < len(names):
         return Judge(judge, rubric=rubric, concurrency=concurrency)
     return _shared_judge(named, rubric, tuple(_address_and_key(name) for name in named), concurrency)
+
+
+def _where_it_belongs(name: str) -> str:
+    """Return where a caller of ``score_group`` passes an argument that it does not have, as the end of a sentence."""
+    if name in signature(score_groups).parameters:
+        return ": score_groups(groups, judge) has it"
+    known = flat_options()
+    argument = f"{name}=" if name in GROUPS else known[name].argument if name in known else None
+    if argument is None:
+        return f".{did_you_mean(name, known.keys() | GROUPS.keys())}"
+    shown = f"{argument}..." if argument.endswith("=") else argument
+    return f": pass a Judge, score_group(group, Judge(..., {shown}))"
 
 
 def _address_and_key(name: str) -> RequestTarget | None:

@@ -6,20 +6,18 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from calipers import registry
 from calipers.aggregators.pair_bias import BiasCorrected
 from calipers.aggregators.panel import Fallback as FallbackScores
 from calipers.aggregators.panel import Panel
-from calipers.aggregators.priors import JudgePriors
 from calipers.aggregators.resolution import StoppingRule
 from calipers.aggregators.two_way import TwoWay, two_way
 from calipers.config.grouped_options import Observer, Records
 from calipers.config.settings import Settings
 from calipers.guard.canary import CanaryAmong, CanaryFirst
 from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform, Watcher
-from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import Strategies
 from calipers.planners.first_asks import Chunks, FirstAsks
 from calipers.planners.follow_ups import FollowUps
@@ -27,9 +25,6 @@ from calipers.planners.panel import Cycle, Everyone, Fallback
 from calipers.planners.resolving import Resolving, Swapping
 from calipers.protocols.question import Parse
 from calipers.rewards.reliable import Shrunk
-
-if TYPE_CHECKING:
-    from calipers.judging.task_criteria import CriteriaWriter
 
 _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
     "all": Everyone,
@@ -48,27 +43,13 @@ def build_strategies(settings: Settings, parse: Parse | None) -> Strategies:
 
 def observers_of(records: Records) -> tuple[tuple[Observer, ...], tuple[Watcher, ...]]:
     """Return what sees every answer of a judge, and what sees every finished group, from the ``watchers``."""
-    seen = [one for one in records.watchers if hasattr(one, "seen")]
-    observers: list[Any] = []
-    for one in records.watchers:
-        if (observe := getattr(one, "observe", None)) is not None:
-            observers.append(observe)
-        elif not hasattr(one, "seen"):
-            observers.append(one)
+    seen = tuple(one for one in records.watchers if hasattr(one, "seen"))
+    observers: list[Any] = [getattr(one, "observe", None if hasattr(one, "seen") else one) for one in records.watchers]
     if records.debug:
         from calipers.judging.describe import print_answer  # noqa: PLC0415 - few judges print
 
         observers.append(print_answer)
-    return tuple(observers), tuple(seen)
-
-
-def criteria_writer(judges: JudgeInstances, settings: Settings) -> CriteriaWriter | None:
-    """Return what has criteria written for each prompt before its answers are judged; None if nobody writes any."""
-    if settings.criteria.mode == "off":
-        return None
-    from calipers.judging.task_criteria import CriteriaWriter  # noqa: PLC0415 - few judges have criteria written
-
-    return CriteriaWriter(judges, settings)
+    return tuple(filter(None, observers)), seen
 
 
 def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:
@@ -98,18 +79,16 @@ def _planner(settings: Settings) -> Planner:
     resolve = settings.resolve
     if resolve is None:
         return inner
-    priors = _priors(settings)
     if settings.protocol == "pairwise":
-        return Swapping(inner, {slot: prior.swaps for slot, prior in priors.items() if prior.swaps is not None})
-    spreads = [prior.spread for prior in priors.values() if prior.spread is not None]
+        return Swapping(inner, {slot: swaps.swap_share for slot, swaps in _priors(settings, "swaps").items()})
+    spreads = _priors(settings, "spread").values()
     spread = sum(spreads) / len(spreads) if spreads else _USUAL_SPREAD
-    rule = StoppingRule(spread, resolve.tolerance, resolve.most)
-    return Resolving(inner, first, rule)
+    return Resolving(inner, first, StoppingRule(spread, resolve.tolerance, resolve.most).should_stop)
 
 
 def _first_asks(settings: Settings) -> FirstAsks:
-    orders, judges, priors = settings.orders, len(settings.judges), _priors(settings)
-    has_noise = len(priors) == judges and all(prior.noise is not None for prior in priors.values())
+    orders, judges = settings.orders, len(settings.judges)
+    has_noise = len(_priors(settings, "noise")) == judges
     if settings.resolve is not None and settings.protocol != "pairwise" and not has_noise:
         # Resolving needs standard errors, which take at least two calls if no judge's noise is known.
         orders = orders if judges > 1 and settings.panel.mode == "all" else max(orders, 2)
@@ -118,13 +97,19 @@ def _first_asks(settings: Settings) -> FirstAsks:
         first = Chunks(orders, settings.samples, settings.question.at_once)
     else:
         method = registry.find_method(settings.protocol)
-        graded = {"grading": settings.grading} if method.graded else {}
-        first = registry.load_object(method.planner)(orders, settings.samples, **graded)
+        first = registry.load_object(method.planner)(orders, settings.samples, **_grading(settings))
     return first if judges == 1 else _PANELS[settings.panel.mode](first, judges)
 
 
-def _priors(settings: Settings) -> dict[int, JudgePriors]:
-    return {} if settings.experience is None else dict(enumerate(settings.experience.judges))
+def _priors(settings: Settings, kind: str) -> dict[int, Any]:
+    """Return one kind of priors of the judges by slot, without those of whom none are known."""
+    judges = () if settings.experience is None else settings.experience.judges
+    return {slot: value for slot, one in enumerate(judges) if (value := getattr(one, kind)) is not None}
+
+
+def _grading(settings: Settings) -> dict[str, Any]:
+    """Return the argument ``grading`` for a strategy, if the protocol is about criteria."""
+    return {"grading": settings.grading} if registry.find_method(settings.protocol).graded else {}
 
 
 def _aggregator(settings: Settings) -> Aggregator:
@@ -135,16 +120,14 @@ def _aggregator(settings: Settings) -> Aggregator:
     found = registry.load_object(method.aggregator)
     if method.graded:
         # Verdicts on criteria have no scale that differs by judge, so the aggregator combines a panel's judges itself.
-        own = {"judges": judges, "panel": panel.mode, "quorum": settings.quorum, "weights": panel.weights}
-        graded: Aggregator = found(settings.grading, **own)
+        graded: Aggregator = found(
+            settings.grading, judges=judges, panel=panel.mode, quorum=settings.quorum, weights=panel.weights
+        )
         return graded
     within: Aggregator = found() if isinstance(found, type) else found
-    priors = _priors(settings)
-    noise = {slot: prior.noise for slot, prior in priors.items() if prior.noise is not None}
-    if within is two_way and noise:
+    if within is two_way and (noise := _priors(settings, "noise")):
         within = TwoWay(noise)
-    places = {slot: prior.places for slot, prior in priors.items() if prior.places is not None}
-    swaps = {slot: prior.swaps for slot, prior in priors.items() if prior.swaps is not None}
+    places, swaps = _priors(settings, "places"), _priors(settings, "swaps")
     if places or swaps:
         within = BiasCorrected(within, places, swaps, bounds=(0.0, 1.0) if places else None)
     if judges == 1:
@@ -158,12 +141,10 @@ def _aggregator(settings: Settings) -> Aggregator:
 
 def _reward(settings: Settings) -> RewardTransform:
     plan = settings.reward
-    method = registry.find_method(settings.protocol)
-    usual = registry.load_object(method.reward)
+    usual = registry.load_object(registry.find_method(settings.protocol).reward)
     kind = registry.REWARDS.find(plan.kind) if plan.kind else usual
-    own: dict[str, Any] = {"grading": settings.grading} if method.graded and kind is usual else {}
+    own: dict[str, Any] = _grading(settings) if kind is usual else {}
     if kind is Shrunk:
-        graded = {"grading": settings.grading} if method.graded else {}
-        own = {"inner": usual(plan.range, **graded)}
+        own = {"inner": usual(plan.range, **_grading(settings))}
     made: RewardTransform = kind(plan.range, **own)
     return made

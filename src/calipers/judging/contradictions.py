@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
-from typing import Final
 
 from calipers import registry
+from calipers.backends.names import name_without_password, writes_text
 from calipers.config.flag_values import names_rubric_file, read_rubric_file
-from calipers.config.grouped_options import Defence, Panel, Question, Reward
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
@@ -25,45 +25,90 @@ from calipers.rubric.grading import as_grading
 from calipers.types import Rubric
 from calipers.verifiers.sandbox import shared_sandbox
 
-CHECKLIST: Final = "checklist"
-_MOST_PRESENTATIONS: Final = 10_000
-"""The largest number of first questions about a group: they are planned all at once, and must fit in memory."""
-
 
 def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> Settings:
-    """Check ``options`` before judging, without judges; return the settings that follow.
-
-    Raises ConfigError for contradictions.
-    """
+    """Return the settings that follow from a judge's ``options``. Raises ConfigError for contradictions."""
     chosen = Settings.from_options(options, custom_parse=options.parse is not None)
-    protocol, question, panel = chosen.protocol, chosen.question, chosen.panel
-    _require_ledger(options.ledger)
-    if chosen.orders * chosen.samples > _MOST_PRESENTATIONS:
+    ledger, panel = options.ledger, chosen.panel
+    if not isinstance(ledger, str | Path | WritableLedger | None) and not callable(getattr(ledger, "answer", None)):
         raise ConfigError(
-            f"orders={chosen.orders}, samples={chosen.samples}: together they ask about a group at most "
-            f"{_MOST_PRESENTATIONS:,} times; two or four are usual"
+            f"ledger={ledger!r}: it must be a path, a sqlite:/// or postgresql:// URL, an open ledger or a Store"
         )
-    _require_panel(panel, len(judges), chosen.quorum, presentations=chosen.orders * chosen.samples)
-    _require_question(question, protocol, reads_itself=chosen.custom_parse)
-    _require_canaries(chosen.defence, protocol)
-    _require_reward(chosen.reward, protocol)
-    _require_readable_answer(chosen)
     rubric = _as_rubric(options.rubric)
-    grading = _grading(chosen, rubric)
+    for problem, is_there in (_about_panel(chosen, judges) | _about_question(chosen, rubric)).items():
+        if is_there:
+            raise ConfigError(problem)
+    grading = _grading(chosen, rubric) if registry.find_method(chosen.protocol).graded else None
     return replace(
         chosen,
         rubric=rubric or (DEFAULT_RUBRIC if grading is None else ""),
         panel=replace(panel, weights=None if panel.weights is None else tuple(panel.weights)),
-        question=replace(question, grading=grading),
+        question=replace(chosen.question, grading=grading),
     )
 
 
-def _require_ledger(ledger: object) -> None:
-    known = isinstance(ledger, str | Path | WritableLedger | None)
-    if not known and not callable(getattr(ledger, "answer", None)):
-        raise ConfigError(
-            f"ledger={ledger!r}: it must be a path, a sqlite:/// or postgresql:// URL, an open ledger or a Store"
-        )
+def _about_panel(chosen: Settings, named: Sequence[str | Backend]) -> dict[str, bool]:
+    """Return what may be wrong with the options of a panel, in words, and whether it is."""
+    judges, first = len(named), named[0] if isinstance(named[0], str) else ""
+    writer = f"{name_without_password(first)} writes no text: name a model first"
+    panel, quorum, presentations = chosen.panel, chosen.quorum, chosen.orders * chosen.samples
+    mode, weights = panel.mode, panel.weights
+    is_alone = judges == 1 or mode == "fallback"
+    one = "there is only one" if judges == 1 else f"with panel={mode} one judge scores a group"
+    several = "panels in which several judges score a group"
+    fits = weights is None or (len(weights) == judges and min(weights) >= 0 and 0 < sum(weights) < inf)
+    return {
+        f"panel={mode} needs several judges": mode != "all" and judges == 1,
+        f"quorum={quorum} counts judges, and {one}": is_alone and quorum > 1,
+        f"quorum={quorum} counts judges, and there are {judges}": quorum > judges,
+        f"quorum={quorum}: in a cycle each presentation goes to one judge; orders={quorum} makes as many": (
+            mode == "cycle" and quorum > presentations
+        ),
+        f"criteria=auto: the first judge writes criteria, and {writer}": (
+            chosen.criteria.mode != "off" and bool(first) and not writes_text(first)
+        ),
+        f"error_correlation= is for {several}: leave it out": bool(panel.error_correlation) and is_alone,
+        f"weights= are for {several}: leave them out": weights is not None and is_alone,
+        f"weights={weights}: give one for each of the {judges} judges, 0 or more, not all 0": not fits,
+    }
+
+
+def _about_question(chosen: Settings, rubric: str | Rubric | None) -> dict[str, bool]:
+    """Return what may be wrong with what is asked and how it is read, in words, and whether it is."""
+    question, protocol, kind = chosen.question, chosen.protocol, chosen.reward.kind
+    method = registry.find_method(protocol)
+    usual = registry.load_object(method.reward)
+    at_once, expected, graded = question.at_once, question.expected, method.graded
+    return {
+        f"orders={chosen.orders}: a pair has two orders; ask more often with samples=": (
+            protocol == "pairwise" and chosen.orders > 2
+        ),
+        f"at_once={at_once} needs protocol=listwise": at_once is not None and protocol != "listwise",
+        "absolute=True asks about groups of one trajectory, and protocol=pairwise needs two": (
+            question.absolute and protocol == "pairwise"
+        ),
+        f"expected=True needs a protocol that asks for scores, not protocol={protocol}": (
+            expected and method.expected is None
+        ),
+        "expected=True reads one digit for each candidate: leave parse= out": expected and chosen.custom_parse,
+        "expected=True asks for digits alone, and tools= for an answer after calls: leave one out": (
+            expected and bool(chosen.tools.names)
+        ),
+        f"canaries= do not work with protocol={protocol}: an empty decoy answer may meet a criterion": (
+            chosen.defence.canaries != "off" and protocol not in ("listwise", "pairwise", "pointwise")
+        ),
+        f"reward={kind} does not work with protocol={protocol}; reward=rank works with any": (
+            kind in {"score", "win_rate"} and registry.REWARDS.find(kind) is not usual
+        ),
+        f"grading= needs protocol=checklist, not {protocol}": question.grading is not None and not graded,
+        "rubric= is text, and a checklist needs criteria: give a Rubric, or a .toml, .json or .yaml file": (
+            graded and isinstance(rubric, str) and bool(rubric)
+        ),
+        f"parse= is for scores, but protocol={protocol} reads verdicts": graded and chosen.custom_parse,
+        f"resolve= does not work with protocol={protocol}; ask more often with samples=": (
+            graded and chosen.resolve is not None
+        ),
+    }
 
 
 def require_abilities(settings: Settings, judges: JudgeInstances) -> None:
@@ -78,76 +123,11 @@ def require_abilities(settings: Settings, judges: JudgeInstances) -> None:
             )
         if settings.tools.names and not judge.bare.has_tools:
             raise ConfigError(
-                f"tools= (--tool) needs a judge that calls tools, and {judge.name} does not: name a model behind an "
+                f"tools= needs a judge that calls tools, and {judge.name} does not: name a model behind an "
                 "OpenAI-compatible server or Anthropic's API, or leave tools= out (your own Backend sets has_tools)"
             )
     if "python" in settings.tools.names:
         _ = shared_sandbox().layers  # starts it
-
-
-def _require_readable_answer(chosen: Settings) -> None:
-    if chosen.tools.names and chosen.question.expected:
-        raise ConfigError("expected=True asks for digits alone, and tools= for an answer after calls: leave one out")
-
-
-def _require_panel(panel: Panel, judges: int, quorum: int, *, presentations: int) -> None:
-    mode, weights = panel.mode, panel.weights
-    if mode != "all" and judges == 1:
-        raise ConfigError(
-            f'panel={mode!r} needs several judges, as in judge=["openai/gpt-5-mini", "vllm/qwen3"], or --judge for each'
-        )
-    one_scores = mode == "fallback"
-    most = 1 if one_scores else judges
-    if quorum > most:
-        alone = f", because with a {mode} one judge scores a group" if one_scores else ""
-        may_be = "and there is only one" if judges == 1 else f"from 1 to {most}{alone}"
-        raise ConfigError(f"quorum={quorum!r}: it counts judges, {may_be}")
-    if mode == "cycle" and quorum > presentations:
-        raise ConfigError(
-            f"quorum={quorum}: in a cycle each presentation goes to one judge, and there are {presentations}; "
-            "raise orders="
-        )
-    if panel.error_correlation and (judges == 1 or one_scores):
-        raise ConfigError("panel: error_correlation= is for panels in which several judges score a group; leave it out")
-    if weights is None:
-        return
-    if judges == 1 or one_scores:
-        raise ConfigError("panel: weights= are for panels in which several judges score a group")
-    if len(weights) != judges or not all(weight >= 0 for weight in weights) or not 0 < sum(weights) < float("inf"):
-        raise ConfigError(
-            f"panel: weights={list(weights)}: give one for each of the {judges} judges, 0 or more, not all 0"
-        )
-
-
-def _require_question(question: Question, protocol: str, *, reads_itself: bool) -> None:
-    if question.at_once is not None and protocol != "listwise":
-        raise ConfigError(f"at_once={question.at_once} needs protocol='listwise', not {protocol!r}")
-    if question.absolute and protocol == "pairwise":
-        raise ConfigError(
-            "absolute=True asks about groups of one trajectory, but protocol='pairwise' needs two: use another protocol"
-        )
-    if question.expected:
-        if registry.find_method(protocol).expected is None:
-            raise ConfigError(f"expected=True needs a protocol that asks for scores, not protocol={protocol!r}")
-        if reads_itself:
-            raise ConfigError("expected=True reads one digit for each candidate: leave parse= out")
-
-
-def _require_canaries(defence: Defence, protocol: str) -> None:
-    if defence.canaries == "off":
-        return
-    if protocol not in ("listwise", "pairwise", "pointwise"):
-        raise ConfigError(
-            f"canaries do not work with protocol={protocol!r}, because an empty decoy answer may meet a criterion: "
-            "leave canaries out, or use another protocol"
-        )
-
-
-def _require_reward(reward: Reward, protocol: str) -> None:
-    kind = reward.kind
-    usual = registry.load_object(registry.find_method(protocol).reward)
-    if kind in {"score", "win_rate"} and registry.REWARDS.find(kind) is not usual:
-        raise ConfigError(f"reward: kind={kind!r} does not work with protocol={protocol!r}; kind='rank' works with any")
 
 
 def _as_rubric(rubric: object) -> str | Rubric | None:
@@ -165,27 +145,16 @@ def _as_rubric(rubric: object) -> str | Rubric | None:
     return as_rubric(rubric)
 
 
-def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
-    """Return how a checklist is graded; None for other protocols. Raises ConfigError for options that contradict it."""
+def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading:
+    """Return how a checklist is graded. Raises ConfigError if it cannot grade ``rubric``."""
     given = chosen.question.grading
-    if chosen.protocol != CHECKLIST:
-        if given is not None:
-            raise ConfigError(f"grading= needs protocol='checklist', not {chosen.protocol!r}")
-        return None
-    if isinstance(rubric, str) and rubric:
-        raise ConfigError(
-            "protocol='checklist' checks criteria, but rubric= is text: give a Rubric, or the Path of a .toml, .json "
-            "or .yaml file with criteria"
-        )
-    if chosen.custom_parse:
-        raise ConfigError("parse= is for scores, but protocol='checklist' reads verdicts: leave it out")
-    if chosen.resolve is not None:
-        raise ConfigError("resolve= does not work with protocol='checklist'; ask more often with samples=")
     if isinstance(given, Mapping) and given.get("grader_prompt") is not None:
         from calipers.inputs.rubrics import with_grader_prompt  # noqa: PLC0415 - few judges have one
 
         given = with_grader_prompt(given)
     grading = as_grading(given)
+    if chosen.orders > 1 and grading.mode != "relative":
+        raise ConfigError(f"orders={chosen.orders}: only relative grading shows candidates in an order; use samples=")
     if isinstance(rubric, Rubric) and (problem := why_ungradable(rubric, grading)):
         raise ConfigError(problem)
     return grading

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from calipers.guard.injection import attacks_in
 from calipers.judging.results import group_status, keys_carried_over
 from calipers.types import (
     Attack,
@@ -53,14 +52,8 @@ def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
     return replace(result, status=group_status(trajectories), trajectories=trajectories)
 
 
-def find_attacks_in_group(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
-    """Return the attacks on the judge in each trajectory of a group. Identical trajectories share theirs."""
-    found = attacks_in(view, context=len(group.context))
-    return attacks_by_id(view, found)
-
-
 def attacks_by_id(view: RenderedGroup, found: Mapping[int, tuple[Attack, ...]]) -> Attacks:
-    """Return the attacks by trajectory instead of by candidate."""
+    """Return the attacks by trajectory instead of by candidate; identical trajectories share theirs."""
     return {view.ids[member]: hits for item, hits in found.items() for member in view.candidates[item].members}
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -22,7 +21,7 @@ from calipers.inputs import as_group
 from calipers.interfaces import Backend, Verifier
 from calipers.judging.judge import Judge
 from calipers.judging.results import group_status, keys_carried_over
-from calipers.judging.streaming import readable_groups, stream_results
+from calipers.judging.streaming import stream_groups
 from calipers.rewards.reliability import reliability_of
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_standards import STANDARDS_KEYS
@@ -31,12 +30,11 @@ from calipers.types.encoding import finite_number
 from calipers.verifiers.constraints import Constraints
 from calipers.verifiers.rules import TrajectoryVerdicts, check_group
 
-Combine: TypeAlias = Literal["product", "average", "min", "all", "verif_paper", "verif_code"]
+Combine: TypeAlias = Literal["product", "average", "min", "verif_paper", "verif_code"]
 Code: TypeAlias = Literal["mean", "all"]
 Checks: TypeAlias = Sequence[Verifier] | Callable[[TrajectoryGroup], Constraints]
 
 _NAMED_COMBINATIONS: Final[Mapping[str, tuple[Code, Combine]]] = {
-    "all": ("all", "min"),  # the minimum of two values in {0, 1}
     "verif_code": ("mean", "product"),
     "verif_paper": ("all", "average"),
 }
@@ -56,9 +54,9 @@ class Hybrid:
     at all if there are none (unless the constraints say ``judged``).
 
     ``code`` is the rules' score: the share of rules followed (``"mean"``, the default), or 1 if ``"all"`` are followed,
-    else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, or one with the judge's bit: ``"all"`` (1 if all
-    rules are followed and the bit is 1, else 0), and VerIF's ``"verif_paper"`` (1 if all rules are followed, else 0,
-    averaged with the bit) and ``"verif_code"`` (the share of rules followed, times the bit). A missing part (no rules,
+    else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, or one of VerIF's, with the judge's bit:
+    ``"verif_paper"`` (1 if all rules are followed, else 0, averaged with the bit) and ``"verif_code"`` (the share of
+    rules followed, times the bit). A missing part (no rules,
     or nothing for the judge) is ignored. The bit is 1 if the judge's reward is at least ``threshold`` (0.5 if none is
     given), else 0; with a ``threshold``, the other combinations use the bit as well.
 
@@ -131,28 +129,24 @@ class Hybrid:
         weighs = isinstance(self._checks, Sequence) or bool(constraints.soft) or constraints.judged
         # Rules may block, so they run in a thread while other groups are judged.
         checked = await asyncio.to_thread(check_group, given, gates=self._gates, rules=tuple(constraints.rules))
-        scores = [rules_score(one.rules, self._code) for one in checked]
-        opened = [
-            trajectory
-            for trajectory, one, rules in zip(given.trajectories, checked, scores, strict=True)
-            if one.gate is None and not isinstance(rules, Verdict)
+        members = [
+            (member, one, rules_score(one.rules, self._code))
+            for member, one in zip(given.trajectories, checked, strict=True)
         ]
+        opened = [member for member, one, rules in members if one.gate is None and not isinstance(rules, Verdict)]
         judged: GroupResult | None = None
         if weighs and opened:
             rubric = self._rubric(constraints.soft) if constraints.soft else given.rubric
             # This class checks the rules, so the judge must not warn that it ignores them.
-            own = STANDARDS_KEYS | {"constraints"}
-            extra = {key: item for key, item in given.extra.items() if key not in own}
-            judged = await self.judge.score_group(
-                replace(given, trajectories=tuple(opened), rubric=rubric, extra=extra)
-            )
+            extra = {name: value for name, value in given.extra.items() if name not in {*STANDARDS_KEYS, "constraints"}}
+            asked = replace(given, trajectories=tuple(opened), rubric=rubric, extra=extra)
+            judged = await self.judge.score_group(asked)
         soft = {} if judged is None else {one.id: one for one in _with_errors_of_rewards(judged.trajectories)}
         results = tuple(
-            self._result(trajectory, one, rules, soft.get(trajectory.id), weighs=weighs)
-            for trajectory, one, rules in zip(given.trajectories, checked, scores, strict=True)
+            self._result(member, one, rules, soft.get(member.id), weighs=weighs) for member, one, rules in members
         )
-        unasked = len(checked) - len(opened) if weighs else 0
-        notes = [f"{unasked} of {len(checked)} trajectories were not shown to the judge"] if unasked else []
+        unasked = len(members) - len(opened) if weighs else 0
+        notes = [f"{unasked} of {len(members)} trajectories were not shown to the judge"] if unasked else []
         notes += constraints.skipped
         if given.rubric is not None and (constraints.soft or not weighs):
             notes.append("not used: the group's rubric, beside constraints of its own")
@@ -168,19 +162,14 @@ class Hybrid:
             extra={**given.extra, **base.extra},
         )
 
-    async def score_groups(
+    def score_groups(
         self, groups: Iterable[object] | AsyncIterable[object], *, concurrency: int | None = None, ordered: bool = False
     ) -> AsyncIterator[GroupResult]:
         """Judge many groups and yield results as they finish, or (``ordered``) in input order.
 
         Raises InputError for a group that cannot be read.
         """
-        limit = concurrency or self.judge.concurrency
-        async with aclosing(
-            stream_results(readable_groups(groups, None), self._begin, limit=limit, ordered=ordered)
-        ) as work:
-            async for result in work:
-                yield result
+        return stream_groups(groups, self._begin, limit=concurrency or self.judge.concurrency, ordered=ordered)
 
     def _rubric(self, soft: Sequence[str]) -> str | Rubric:
         """Return the soft constraints as the group's rubric: criteria for a checklist, else text."""
@@ -209,14 +198,13 @@ class Hybrid:
         if gate is not None and gate.met is False:
             why = gate.reason or "a gate was not passed"
             return TrajectoryResult(trajectory.id, "scored", self._floor, self._floor, None, why, None, extra)
-        unclear = gate or (rules if isinstance(rules, Verdict) else None)
-        if unclear is not None:
+        unclear = gate or rules
+        if isinstance(unclear, Verdict):
             reason = unclear.reason or "a rule or a gate gave no verdict"
             return TrajectoryResult(trajectory.id, "abstained", reason=reason, extra=extra)
         if soft is not None and soft.reward is None:
             return replace(soft, extra=extra)
-        assert not isinstance(rules, Verdict)  # noqa: S101 - looked at above
-        reward, stderr = combined_reward(self._how, self._threshold, rules, base.reward, base.stderr)
+        reward, stderr = combined_reward(self._how, self._threshold, unclear, base.reward, base.stderr)
         if reward is None or (weighs and soft is None):
             return replace(base, reason="there is nothing to check or to judge", extra=extra)
         broken = "; ".join(verdict.reason for verdict in checked.rules if verdict.met is False and verdict.reason)

@@ -18,8 +18,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.guard.injection import attacks_in_steps
 from calipers.inputs import group_in_steps
 from calipers.interfaces import Store
-from calipers.judging.assembly import build_strategies, criteria_writer, observers_of
-from calipers.judging.connecting import connect_judges, judges_in, recorded_judges, with_connected, with_learned_priors
+from calipers.judging.assembly import build_strategies, observers_of
 from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
 from calipers.judging.excluded import (
@@ -29,24 +28,29 @@ from calipers.judging.excluded import (
     without_attackers,
     without_empty,
 )
-from calipers.judging.instances import JudgeInstances
+from calipers.judging.instances import (
+    JudgeInstances,
+    connect_judges,
+    judges_in,
+    recorded_judges,
+    with_connected,
+    with_learned_priors,
+)
 from calipers.judging.loop import QueryLoop, Strategies
 from calipers.judging.results import (
     assemble_result,
     constant_result,
     is_judged,
-    unjudged_result,
+    uniform_result,
     unused_content_warnings,
-    with_panel_parts,
-    with_reward_warnings,
 )
-from calipers.judging.streaming import readable_groups, stream_results
+from calipers.judging.streaming import stream_groups
 from calipers.ledger import Recorder, Run, Unrecorded, WritableLedger, group_digest, has_answers, open_ledger
 from calipers.pacing import pace_of_loop
 from calipers.protocols.question import Parse
 from calipers.render import render_in_steps
 from calipers.rubric import DEFAULT_RUBRIC
-from calipers.types import Answered, Failure, GroupResult, RenderedGroup, TrajectoryGroup, Usage
+from calipers.types import Answered, Failure, GroupResult, RenderedGroup, TrajectoryGroup
 from calipers.types.steps import Steps
 from calipers.verifiers.rubric_rules import with_rule_verdicts
 
@@ -107,7 +111,6 @@ class Judge:
         self._judges = judges
         self._parse = parse
         self._strategies = self._build_strategies(settings)
-        self._criteria = criteria_writer(judges, settings)
         # Groups begun beyond the calls in flight keep the judge busy while answers are recorded. A group that waits for
         # its call uses up its deadline, so with a deadline no group is begun early.
         self._ahead = 0 if settings.deadline is not None else min(_MOST_AHEAD, concurrency // 2)
@@ -124,15 +127,15 @@ class Judge:
         return build_strategies(settings, self._parse)
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Self:
-        """Build a judge from options by their flat names (docs/options.md), as flags and trainers give them, or from
-        the content of a file that ``calipers --config`` takes.
+    def of(cls, options: Mapping[str, Any] | str | Path) -> Self:
+        """Build a judge from options by their flat names (docs/options.md), as flags and trainers give them, or from a
+        file that ``calipers --config`` takes: its path, or its content.
 
         Raises ConfigError as the constructor does, and for an unknown name.
         """
-        options = options_of_settings(options)
-        require_switched_on(options)
-        return cls(**judge_arguments(options))
+        flat = options_of_settings(options)
+        require_switched_on(flat)
+        return cls(**judge_arguments(flat))
 
     @classmethod
     def replaying(cls, settings: Settings, store: Store, *, parse: Parse | None = None) -> Self:
@@ -215,7 +218,7 @@ class Judge:
         ``on_error``, the InputError is raised. Memory use does not grow with the number of groups.
         """
         limit = concurrency or self.concurrency + self._ahead
-        results = stream_results(readable_groups(groups, on_error), self._judge, limit=limit, ordered=ordered)
+        results = stream_groups(groups, self._judge, limit=limit, ordered=ordered, on_error=on_error)
         async with self._judges.around, aclosing(results):  # if the consumer stops early, no call stays in flight
             async for result in results:
                 yield result
@@ -277,8 +280,10 @@ class Judge:
         warnings = (*unused_content_warnings(group, settings), *settings.warnings)
         store, written = self.store, None
         answered: tuple[Answered, ...] = ()
-        if self._criteria is not None and is_judged(view, settings):
-            written, settings = await self._criteria.settings_for(shown, number, settings, store, ends)
+        if settings.criteria.mode != "off" and is_judged(view, settings):
+            from calipers.judging.task_criteria import settings_with_criteria  # noqa: PLC0415 - few judges write any
+
+            written, settings = await settings_with_criteria(self._judges, shown, number, settings, store, ends)
             view = await pace_of_loop().run(_rendered_in_steps(shown, settings))
         grading = None if settings.question.grading is None else settings.grading
         if grading is not None:
@@ -289,7 +294,8 @@ class Judge:
             warnings += ("not used: the judge's rubric; the group brings its own",)
         why = None if written is None else written.why_unjudged(settings)
         if why is not None:
-            result = unjudged_result(shown, view, *why, warnings=warnings)
+            status, reason = why
+            result = uniform_result(shown, status, reason=reason, warnings=(*view.warnings, *warnings))
         elif not is_judged(view, settings):
             result = constant_result(shown, view, settings.reward, warnings=warnings)
         else:
@@ -297,18 +303,8 @@ class Judge:
             answered, scores = await loop.run()
             rewards, lost = self._strategies.rewards(scores, view)
             result = assemble_result(
-                shown,
-                view,
-                answered,
-                scores=scores,
-                rewards=rewards,
-                warnings=(*lost, *warnings),
-                quorum=settings.quorum,
+                shown, view, answered, settings, scores=scores, rewards=rewards, warnings=(*lost, *warnings)
             )
-            if settings.reward.kind in ("shrunk", "weighted"):
-                result = with_reward_warnings(result, settings.reward)
-            if len(settings.judges) > 1:
-                result = with_panel_parts(result, answered, settings.judges)
         if written is not None:
             result, answered = written.added_to(result), (*written.answered, *answered)
         if grading is not None and grading.on_missing == "raise":
@@ -350,16 +346,11 @@ class Judge:
     async def require_answering(self) -> None:
         """Raise ConfigError if every call so far was refused for good: wrong model, key or address.
 
-        Loops that train or write results await this after a batch of groups; it is free once the judge has answered. If
-        all calls of a batch ended in 401, 403, 404 or the like, one small question confirms the refusal. Failures that
-        may pass (429, 5xx, timeouts) never raise here. A panel raises if all its judges refuse; one is in a warning.
+        Loops that train or write results await this after a batch of groups. It asks nothing: it raises if the judge
+        never answered, and all calls of the batch ended in 401, 403, 404 or the like. Failures that may pass (429, 5xx,
+        timeouts) never raise here. A panel raises if all its judges refuse; one is in a warning.
         """
-        await self._judges.require_answering()
-
-    @property
-    def probed(self) -> tuple[int, Usage]:
-        """Calls and usage of probes and of questions that confirm a refusal; no group's result counts them."""
-        return self._judges.probed
+        self._judges.require_answering()
 
     def has_recorded_answers(self) -> bool:
         """Whether judging finds recorded answers of any of this Judge's judges in the ledger."""

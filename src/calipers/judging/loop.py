@@ -54,15 +54,15 @@ class Strategies:
         if len(given) != len(scores.values):
             raise ConfigError(f"the reward gives {len(given)} rewards for {len(scores.values)} candidates")
         found: list[float | None] = []
-        lost: tuple[str, ...] = ()
+        lost: list[str] = []
         for one in given:
             if one is not None and not isinstance(one, Real):
                 raise ConfigError(f"the reward gives {one!r:.80}, where a number or None (no signal) is needed")
-            number = one if one is None or isinstance(one, int | float) else float(one)
-            if number is not None and not math.isfinite(number):
-                number, lost = None, lost or (f"the reward gives {one} for a candidate: no signal",)
-            found.append(number)
-        return found, lost
+            if one is not None and not math.isfinite(one):
+                lost.append(f"the reward gives {one} for a candidate: no signal")
+                one = None  # noqa: PLW2901 - no number
+            found.append(one if one is None or isinstance(one, int | float) else float(one))
+        return found, tuple(lost[:1])
 
 
 @dataclass(frozen=True, slots=True)

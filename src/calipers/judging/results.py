@@ -6,12 +6,12 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from calipers.config.grouped_options import Reward
-from calipers.config.settings import RecordedJudge, Settings
+from calipers.config.settings import Settings
 from calipers.judging.criteria import (
     criteria_without_verdict,
     explain_verdicts,
@@ -25,7 +25,6 @@ from calipers.types import (
     UNKNOWN_RELIABILITY,
     Answered,
     Comparison,
-    FailedCalls,
     Failure,
     FailureKind,
     GroupResult,
@@ -48,15 +47,49 @@ _MEANT_AS_CONTEXT: Final = ("context", "prompt", "prompts", "question", "input",
 _NOT_LINKED: Final = "no chain of comparisons links it to the members that have a score: "
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What answers cost: the answered ``calls``, all ``attempts``, the ``unusable`` and the ``unmetered`` of these, and
+    the usage of all.
+    """
+
+    calls: int
+    attempts: int
+    unusable: int
+    unmetered: int
+    usage: Usage
+
+    @classmethod
+    def on(cls, answered: Sequence[Answered]) -> Self:
+        """Add up what ``answered`` cost; asks with the same question are answered once."""
+        asked: dict[str | int, Answered] = {}
+        for done in answered:
+            for one in (*done.turns, done):
+                asked.setdefault(one.question or one.ask.number, one)
+        usages: list[Usage] = []
+        calls = attempts = unusable = unmetered = 0
+        for done in asked.values():
+            if done.usage is not None:
+                usages.append(done.usage)
+                calls += 1
+            if done.failed.count:
+                usages.append(done.failed.usage)
+                attempts += done.failed.count
+                unusable += done.failed.unusable
+                unmetered += done.failed.unmetered
+        usage = usages[0] if len(usages) == 1 else Usage.total(usages)
+        return cls(calls, calls + attempts, unusable, unmetered, usage)
+
+
 def assemble_result(
     group: TrajectoryGroup,
     view: RenderedGroup,
     answered: Sequence[Answered],
+    settings: Settings,
     *,
     scores: Scores,
     rewards: Sequence[float | None],
     warnings: Sequence[str] = (),
-    quorum: int = 1,
 ) -> GroupResult:
     """Build its result from the answers; identical trajectories share score and reward."""
     explanations: dict[int, str] = {}  # the first of each candidate
@@ -76,15 +109,15 @@ def assemble_result(
         reward, status, reason = rewards[index], "scored", None
         if reward is None:
             by_rule = why_rules_left_unscored(view, index, answered) if view.rubrics else None
-            why = why_unscored(index, answered, quorum, scores, rewards)
+            why = why_unscored(index, answered, settings.quorum, scores, rewards)
             status, reason = ("abstained", by_rule) if by_rule else why
         graded: dict[str, Any] = {}
         if index in criteria:
             graded = {"criteria": criteria[index]}
             explanations[index] = explain_verdicts(criteria[index])
-            if reward is not None and (names := criteria_without_verdict(criteria[index])):
+            if reward is not None and (unknown := criteria_without_verdict(criteria[index])):
                 name = view.ids[candidate.members[0]]
-                open_criteria.append(f"trajectory {name!r} is scored with criteria open: {', '.join(names)}")
+                open_criteria.append(f"trajectory {name!r} is scored with criteria open: {', '.join(unknown)}")
         for member in candidate.members:
             trajectory = group.trajectories[member]
             carried = keys_carried_over(trajectory) if trajectory.extra or trajectory.metadata else {}
@@ -98,29 +131,66 @@ def assemble_result(
                 reason,
                 {**carried, **graded},
             )
-    paid, failed = usage_and_failed_calls(answered)
-    attempts, unusable, unmetered = len(paid), 0, 0
-    for one in failed:
-        attempts, unusable, unmetered = attempts + one.count, unusable + one.unusable, unmetered + one.unmetered
+    spent = Spent.on(answered)
     in_order = tuple([trajectories[member] for member in range(len(group.trajectories))])
-    said = [*view.warnings, *([] if complete else _unanswered_warning(answered)), *notes]
-    said += [f"trajectory {_names(view, item)} was not shown to the judge: {omitted[item]}" for item in sorted(omitted)]
-    if unmetered:
-        calls, are = ("1 call", "it is") if unmetered == 1 else (f"{unmetered} calls", "they are")
-        said.append(f"{calls} brought no answer and may be billed: {are} not in the usage")
+    found = [*view.warnings, *([] if complete else _unanswered_warning(answered)), *notes]
+    if omitted or spent.unmetered:
+        found += _incomplete_warnings(view, omitted, spent)
     is_known = scores.stderrs.count(None) < len(scores.stderrs)
+    reliability = reliability_of(scores) if is_known else UNKNOWN_RELIABILITY
+    found += [*open_criteria, *warnings]
+    if settings.reward.kind in ("shrunk", "weighted") and len(in_order) > 1 and estimated(reliability) is None:
+        why_none = "assumed, not estimated" if reliability.basis == "assumed" else "unknown"
+        kind = settings.reward.kind
+        found.append(f"reward={kind!r} had no effect of reliability: it is {why_none} (docs/rewards.md)")
+    judges = {"judges": _parts_of_judges(answered, settings)} if len(settings.judges) > 1 else {}
     return GroupResult(
         group.group_id,
         group_status(in_order),
         in_order,
-        judge_calls=len(paid),
-        usage=total_usage(paid, failed),
-        warnings=(*said, *open_criteria, *warnings),
-        extra=group.extra,
-        attempts=attempts,
-        unusable=unusable,
-        reliability=reliability_of(scores) if is_known else UNKNOWN_RELIABILITY,
+        judge_calls=spent.calls,
+        usage=spent.usage,
+        warnings=tuple(found),
+        extra={**group.extra, **judges},
+        attempts=spent.attempts,
+        unusable=spent.unusable,
+        reliability=reliability,
     )
+
+
+def _incomplete_warnings(view: RenderedGroup, omitted: Mapping[int, str], spent: Spent) -> list[str]:
+    """Return warnings of candidates that no question showed, and of calls without a bill."""
+    notes = []
+    for item in sorted(omitted):
+        names = ", ".join(repr(view.ids[member]) for member in view.candidates[item].members)
+        notes.append(f"trajectory {names} was not shown to the judge: {omitted[item]}")
+    if spent.unmetered:
+        calls, are = ("1 call", "it is") if spent.unmetered == 1 else (f"{spent.unmetered} calls", "they are")
+        notes.append(f"{calls} brought no answer and may be billed: {are} not in the usage")
+    return notes
+
+
+def _parts_of_judges(answered: Sequence[Answered], settings: Settings) -> list[dict[str, Any]]:
+    """Return what each judge of a panel did: the number of its answers, of the trajectories that it scored (identical
+    ones once), and its usage.
+    """
+    parts = []
+    for slot, judge in enumerate(settings.judges):
+        own = [done for done in answered if done.ask.slot == slot]
+        scored: set[int] = set()
+        for done in own:
+            for one in done.result.judgments if isinstance(done.result, Reading) else ():
+                match one:
+                    case Rating():
+                        scored.add(one.item)
+                    case Comparison():
+                        scored |= {one.first, one.second}
+                    case Verdict(item=int(item), met=bool()):
+                        scored.add(item)
+        spent = Spent.on(own)
+        usage = spent.usage.to_dict()
+        parts.append({"judge": judge.judge, "answers": spent.calls, "scored": len(scored), "usage": usage})
+    return parts
 
 
 def is_judged(view: RenderedGroup, settings: Settings) -> bool:
@@ -141,58 +211,26 @@ def constant_result(
     count = len(group.trajectories)
     alone = "the group has one trajectory" if count == 1 else f"the group's {count} trajectories are identical"
     note = (f"{alone}: nothing to compare, so no judge was asked and the reward is constant",) if count else ()
+    middle = low + (high - low) / 2
+    return uniform_result(group, "scored", middle, warnings=(*view.warnings, *note, *warnings))
+
+
+def uniform_result(
+    group: TrajectoryGroup,
+    status: TrajectoryStatus,
+    reward: float | None = None,
+    reason: str | None = None,
+    *,
+    warnings: Sequence[str],
+) -> GroupResult:
+    """Build the result of a group whose trajectories all have the same status, reward and reason, without a score."""
     trajectories = tuple(
-        TrajectoryResult(trajectory.id, "scored", low + (high - low) / 2, extra=keys_carried_over(trajectory))
-        for trajectory in group.trajectories
+        TrajectoryResult(one.id, status, reward, reason=reason, extra=keys_carried_over(one))
+        for one in group.trajectories
     )
     return GroupResult(
-        group.group_id, "scored", trajectories, warnings=(*view.warnings, *note, *warnings), extra=group.extra
+        group.group_id, group_status(trajectories), trajectories, warnings=tuple(warnings), extra=group.extra
     )
-
-
-def unjudged_result(
-    group: TrajectoryGroup, view: RenderedGroup, status: TrajectoryStatus, reason: str, *, warnings: Sequence[str]
-) -> GroupResult:
-    """Build the result of a group that could not be judged: all of its trajectories have ``status`` and ``reason``."""
-    trajectories = tuple(
-        TrajectoryResult(one.id, status, reason=reason, extra=keys_carried_over(one)) for one in group.trajectories
-    )
-    every = (*view.warnings, *warnings)
-    return GroupResult(group.group_id, group_status(trajectories), trajectories, warnings=every, extra=group.extra)
-
-
-def with_reward_warnings(result: GroupResult, settings: Reward) -> GroupResult:
-    """Add a warning of rewards that depend on a reliability that no answers show."""
-    if len(result.trajectories) < 2 or estimated(result.reliability) is not None:
-        return result
-    why = "assumed, not estimated" if result.reliability.basis == "assumed" else "unknown"
-    note = f"reward={settings.kind!r} had no effect of reliability: it is {why} (docs/rewards.md)"
-    return replace(result, warnings=(*result.warnings, note))
-
-
-def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: Sequence[RecordedJudge]) -> GroupResult:
-    """Add ``judges`` to its result: an object for each slot.
-
-    ``answers`` counts the judge's answers, ``scored`` the trajectories that it scored (identical ones once); ``usage``
-    has the same keys as the group's.
-    """
-    parts = []
-    for slot, judge in enumerate(judges):
-        own = [done for done in answered if done.ask.slot == slot]
-        scored: set[int] = set()
-        for done in own:
-            for one in done.result.judgments if isinstance(done.result, Reading) else ():
-                match one:
-                    case Rating():
-                        scored.add(one.item)
-                    case Comparison():
-                        scored |= {one.first, one.second}
-                    case Verdict(item=int(item), met=bool()):
-                        scored.add(item)
-        paid, failed = usage_and_failed_calls(own)
-        usage = total_usage(paid, failed).to_dict()
-        parts.append({"judge": judge.judge, "answers": len(paid), "scored": len(scored), "usage": usage})
-    return replace(result, extra={**result.extra, "judges": parts})
 
 
 def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
@@ -287,27 +325,6 @@ def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
     return [f"only {len(reached)} of {planned} questions were answered"] if short else []
 
 
-def _names(view: RenderedGroup, item: int) -> str:
-    return ", ".join(repr(view.ids[member]) for member in view.candidates[item].members)
-
-
-def usage_and_failed_calls(answered: Sequence[Answered]) -> tuple[list[Usage], list[FailedCalls]]:
-    """Return the usage of each answer, and the failed calls; asks with the same question are answered once."""
-    asked: dict[str | int, Answered] = {}
-    for done in answered:
-        for one in (*done.turns, done):
-            asked.setdefault(one.question or one.ask.number, one)
-    failed = [done.failed for done in asked.values()]
-    return [done.usage for done in asked.values() if done.usage is not None], failed
-
-
-def total_usage(paid: Sequence[Usage], failed: Sequence[FailedCalls]) -> Usage:
-    """Return the usage of answers and of failed calls together."""
-    if len(paid) == 1 and len(failed) == 1 and not failed[0].count:
-        return paid[0]
-    return Usage.total([*paid, *(one.usage for one in failed)])
-
-
 def why_unscored(
     index: int, answered: Sequence[Answered], quorum: int, scores: Scores, rewards: Sequence[float | None]
 ) -> tuple[TrajectoryStatus, str]:
@@ -352,12 +369,12 @@ def why_unscored(
 
 def with_added_calls(result: GroupResult, answered: Sequence[Answered], **extra: Mapping[str, Any]) -> GroupResult:
     """Return the result of a group with the calls and tokens of further ``answered`` questions, and further keys."""
-    paid, failed = usage_and_failed_calls(answered)
+    spent = Spent.on(answered)
     return replace(
         result,
-        judge_calls=result.judge_calls + len(paid),
-        usage=Usage.total([result.usage, total_usage(paid, failed)]) if answered else result.usage,
-        attempts=result.attempts + len(paid) + sum(one.count for one in failed),
-        unusable=result.unusable + sum(one.unusable for one in failed),
+        judge_calls=result.judge_calls + spent.calls,
+        usage=Usage.total([result.usage, spent.usage]) if answered else result.usage,
+        attempts=result.attempts + spent.attempts,
+        unusable=result.unusable + spent.unusable,
         extra={**result.extra, **extra},
     )

@@ -1,15 +1,14 @@
-"""Has the first judge write criteria for a group's prompt before its answers are judged, once for all its groups.
+"""Has the first judge write criteria for a group's prompt before its answers are judged.
 
 The ledger keeps the answer under the question about the prompt, which is the same for all its groups: whoever asks
-first pays, the others find the answer, and a replay uses it. Without a ledger the judge remembers it. ``criteria``
-words the question, and decides what may be used of the reply.
+first pays, the others find the answer, and a replay uses it. ``criteria`` words the question, and decides what may be
+used of the reply.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from calipers.config.settings import Settings
 from calipers.criteria.question import MOST_CRITERIA, CriteriaQuestion, WritingPlanner, written
@@ -18,9 +17,7 @@ from calipers.criteria.task import NO_PROMPT, reference_of, rendered_task
 from calipers.interfaces import Store
 from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import QueryLoop, Strategies
-from calipers.judging.results import total_usage, usage_and_failed_calls, with_added_calls
-from calipers.ledger import Recorder
-from calipers.ledger.calls import SingleFlight
+from calipers.judging.results import Spent, with_added_calls
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.rubric.unused_standards import UNUSED_REFERENCE
 from calipers.types import (
@@ -34,9 +31,6 @@ from calipers.types import (
     TrajectoryStatus,
     no_scores,
 )
-
-_REMEMBERED: Final = 4096
-"""Prompts whose criteria a judge without a ledger remembers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +61,12 @@ class TaskCriteria:
 
         Groups with the same ``question`` share its answers.
         """
-        paid, failed = usage_and_failed_calls(self.answered)
+        spent = Spent.on(self.answered)
         shown: dict[str, Any] = {
             "written": written(self.criteria),
             "problem": self.problem,
-            "calls": len(paid),
-            "usage": total_usage(paid, failed).to_dict(),
+            "calls": spent.calls,
+            "usage": spent.usage.to_dict(),
             "question": next((done.question for done in self.answered if done.question), None),
         }
         refused = [note for done in self.answered if isinstance(done.result, Reading) for note in done.result.warnings]
@@ -84,62 +78,31 @@ class TaskCriteria:
         return replace(result, warnings=(*before, *notes))
 
 
-class CriteriaWriter:
-    """Has criteria written by the first of ``judges``, as ``settings`` say. Safe to use from several threads."""
+async def settings_with_criteria(
+    judges: JudgeInstances, group: TrajectoryGroup, number: int, settings: Settings, store: Store, ends: float | None
+) -> tuple[TaskCriteria | None, Settings]:
+    """Have the first of ``judges`` write criteria for the prompt of ``group``; return them, and ``settings`` with them
+    in the rubric.
 
-    def __init__(self, judges: JudgeInstances, settings: Settings) -> None:
-        self._judges = judges
-        self._settings = settings
-        self._known: OrderedDict[str, TaskCriteria] = OrderedDict()
-        self._flight: SingleFlight[TaskCriteria] = SingleFlight()
-
-    async def settings_for(
-        self, group: TrajectoryGroup, number: int, settings: Settings, store: Store, ends: float | None
-    ) -> tuple[TaskCriteria | None, Settings]:
-        """Return the criteria of its prompt, and its settings with them in the rubric.
-
-        None for a group that has a rubric of its own.
-        """
-        if group.rubric is not None or any(one.rubric is not None for one in group.trajectories):
-            return None, settings
-        found = await self._criteria_for(group, number, store, ends)
-        if not found.criteria:
-            return found, settings
-        rubric = with_criteria(settings.rubric, found.criteria, graded=settings.grading is not None)
-        return found, replace(settings, rubric=rubric)
-
-    async def _criteria_for(
-        self, group: TrajectoryGroup, number: int, store: Store, ends: float | None
-    ) -> TaskCriteria:
-        settings = self._settings
-        reference = reference_of(group)
-        standards = "" if settings.standards == DEFAULT_RUBRIC else settings.standards
-        view = rendered_task(group, reference=reference, standards=standards)
-        if view is None:
-            return TaskCriteria(problem=NO_PROMPT)
-
-        async def write() -> TaskCriteria:
-            calls = settings.calls
-            params = dict(calls.params or {})
-            question = CriteriaQuestion(MOST_CRITERIA, bool(reference), standards, calls.max_tokens, params)
-            strategies = Strategies(question, WritingPlanner(), _no_scores, _no_rewards)
-            answered, _ = await QueryLoop(strategies, self._judges, (), view, number, settings, store, ends).run()
-            kept = question.checked.kept
-            why = answered[-1].result.reason or "the writer gave none"
-            return TaskCriteria(kept, answered, None if kept else why, bool(reference))
-
-        async def remember() -> TaskCriteria:
-            found = await write()
-            if isinstance(found.answered[-1].result, Reading):  # a failure to reach the writer may pass
-                self._known[key] = found
-                while len(self._known) > _REMEMBERED:
-                    self._known.popitem(last=False)
-            return found
-
-        if isinstance(store, Recorder) or store.replays:
-            return await write()
-        key = f"{view.digest} {reference}"
-        return self._known.get(key) or await self._flight.run(key, remember)
+    None for a group that has a rubric of its own.
+    """
+    if group.rubric is not None or any(one.rubric is not None for one in group.trajectories):
+        return None, settings
+    reference = reference_of(group)
+    standards = "" if settings.standards == DEFAULT_RUBRIC else settings.standards
+    view = rendered_task(group, reference=reference, standards=standards)
+    if view is None:
+        return TaskCriteria(problem=NO_PROMPT), settings
+    params = dict(settings.calls.params or {})
+    question = CriteriaQuestion(MOST_CRITERIA, bool(reference), standards, settings.calls.max_tokens, params)
+    strategies = Strategies(question, WritingPlanner(), _no_scores, _no_rewards)
+    answered, _ = await QueryLoop(strategies, judges, (), view, number, settings, store, ends).run()
+    kept = question.checked.kept
+    if not kept:
+        problem = answered[-1].result.reason or "the writer gave none"
+        return TaskCriteria((), answered, problem, bool(reference)), settings
+    rubric = with_criteria(settings.rubric, kept, graded=settings.grading is not None)
+    return TaskCriteria(kept, answered, None, bool(reference)), replace(settings, rubric=rubric)
 
 
 def _no_scores(judgments: object, n: int) -> Any:

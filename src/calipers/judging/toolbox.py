@@ -35,7 +35,6 @@ MOST_RESULT: Final = 16_384
 """The most bytes that one call of a tool returns."""
 _MOST_ARGUMENTS = 20_000
 _MOST_LINE = 2_000
-_MOST_HITS = 200
 _MOST_LISTED = 200
 _LEAST_LISTED = 20
 """How many files ``list_files`` lists: of all attempts together, and at least of each."""
@@ -71,7 +70,6 @@ class Toolbox:
         every: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
             "list_files": self._list_files,
             "read_file": self._read_file,
-            "search": self._search,
             "diff": self._diff,
             "python": self._python,
         }
@@ -92,7 +90,8 @@ class Toolbox:
         return bounded(escape(text), most)
 
     def _list_files(self, given: Mapping[str, Any]) -> str:
-        listed = self._attempts(given)
+        named = None if given.get("attempt") is None else _text(given, "attempt")
+        listed = self._files if named is None else {named: self._files_of(named)}
         share = max(_LEAST_LISTED, _MOST_LISTED // max(1, len(listed)))
         lines = []
         for name, files in listed.items():
@@ -115,21 +114,6 @@ class Toolbox:
         shown = [_line(line) for line in lines[first - 1 : first - 1 + count]]
         where = f"lines {first} to {first + len(shown) - 1} of {len(lines)}" if shown else "an empty file"
         return "\n".join([f"{name}, {_line(path)}, {where}:", *shown])
-
-    def _search(self, given: Mapping[str, Any]) -> str:
-        wanted = _text(given, "text").casefold()
-        if not wanted:
-            raise ToolError("'text' is empty")
-        every = (
-            f"{name}, {_line(path)}, line {number}: {_line(line)}"
-            for name, files in self._attempts(given).items()
-            for path, text in files.items()
-            for number, line in enumerate(_lines(text), start=1)
-            if wanted in line.casefold()
-        )
-        hits = list(islice(every, _MOST_HITS + 1))
-        more = [f"... only the first {_MOST_HITS} lines are shown"] if len(hits) > _MOST_HITS else []
-        return "\n".join([*hits[:_MOST_HITS], *more]) or "found nowhere"
 
     def _diff(self, given: Mapping[str, Any]) -> str:
         name = _text(given, "attempt")
@@ -157,13 +141,6 @@ class Toolbox:
         files = self._files_of(name)
         shown = next((known for known in files if escape(_line(known)) == path), path)
         return files.get(path, files.get(shown))
-
-    def _attempts(self, given: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
-        """Return the files of the attempt that a call names, or those of all attempts."""
-        if given.get("attempt") is None:
-            return self._files
-        name = _text(given, "attempt")
-        return {name: self._files_of(name)}
 
     def _files_of(self, name: str) -> Mapping[str, str]:
         if name not in self._files:

@@ -68,21 +68,6 @@ def recorded_results(ledger: ReadableLedger, run: int) -> Iterator[tuple[int, di
         yield position, ledger.decoded(result, require_object)
 
 
-def results_since(ledger: ReadableLedger, run: int, after: int, *, most: int) -> list[tuple[int, int, dict[str, Any]]]:
-    """Return the number, the position and the result of at most ``most`` groups of a ledger's run.
-
-    They are those that were recorded after the group with the number ``after``, in the order of their recording.
-    """
-    # The plus sign keeps SQLite from the index of runs, in which new groups are not together.
-    query = "SELECT rowid, position, result FROM groups WHERE rowid > ? AND +run = ? ORDER BY rowid LIMIT ?"
-    found = []
-    for number, position, result in ledger.rows(query, (after, run, most)):
-        if not isinstance(position, int):
-            raise ledger.damaged()
-        found.append((number, position, ledger.decoded(result, require_object)))
-    return found
-
-
 def recorded_group(ledger: ReadableLedger, run: int, position: int) -> dict[str, Any]:
     """Return the group at ``position`` of a ledger's run, an object of a groups file."""
     found = ledger.rows("SELECT source FROM groups WHERE run = ? AND position = ?", (run, position))

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from calipers.errors import ConfigError
-from calipers.types import Ask, Cause, PlanState
+from calipers.rubric import Grading
+from calipers.rubric.formulas import criteria_for_judge
+from calipers.types import Ask, Cause, Criterion, PlanState
 
 _SHARED = 2
 """How many candidates all chunks share. One suffices for a common scale; a second reduces the noise of that scale."""
@@ -101,14 +102,10 @@ class Chunks(Presentations):
 
     All chunks of a presentation share two candidates, whose ratings put the chunks on one scale
     (``aggregators.two_way``). Chunks and shared candidates are drawn anew for each pair of presentations; the second
-    presentation of a pair shows each chunk in reverse order. Raises ConfigError if ``at_once`` is less than 4.
+    presentation of a pair shows each chunk in reverse order.
     """
 
     at_once: int = 0
-
-    def __post_init__(self) -> None:
-        if self.at_once < _SHARED + 2:
-            raise ConfigError(f"at_once={self.at_once}: a question takes {_SHARED + 2} candidates at least")
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
         """Plan one question about each chunk of the group."""
@@ -135,12 +132,8 @@ class Pairs(Presentations):
     """Plans n (n - 1) / 2 comparisons of n candidates in each presentation.
 
     With one order, each candidate is shown first in half of its pairs, or in one more or less than half; with
-    ``orders=2``, each pair is also shown in its other order. Raises ConfigError for more than two orders.
+    ``orders=2``, each pair is also shown in its other order.
     """
-
-    def __post_init__(self) -> None:
-        if self.orders > 2:
-            raise ConfigError(f"orders={self.orders}: a pair has two orders; ask more often with samples=")
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
         """Plan a comparison of every pair of candidates, which the second order shows swapped."""
@@ -218,3 +211,49 @@ def _even_chunks(items: Sequence[int], most: int) -> list[Sequence[int]]:
     size, larger = divmod(len(items), chunks)
     cuts = [size * chunk + min(chunk, larger) for chunk in range(chunks + 1)]
     return [items[start:end] for start, end in pairwise(cuts)]
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria(Presentations):
+    """Plans ``orders * samples`` gradings of the group. The asks of one grading share ``Ask.presentation``.
+
+    Only relative grading shows several candidates, and so only relative grading has orders: a seeded permutation, then
+    its reverse, then the list rotated, as in listwise judging. Candidates without criteria are not asked about.
+    """
+
+    grading: Grading = field(default_factory=Grading)
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """Plan the questions of grading ``index``."""
+        order, sample = divmod(index, self.samples)
+        base = Ask(index, (), (), sample=sample, cause=cause_of_ask(order, sample), presentation=index)
+        return list(
+            self._relative_asks(state, base, order)
+            if self.grading.mode == "relative"
+            else self._asks_about_one(state, base)
+        )
+
+    def _asks_about_one(self, state: PlanState, base: Ask) -> Iterator[Ask]:
+        """Plan questions about one candidate each, with as many of its criteria as the grading mode says."""
+        for item, rubric in enumerate(state.view.rubrics):
+            if rubric is None:
+                continue
+            names = [criterion.id for criterion in self._criteria_for_judge(state, item)]
+            size = {"per_criterion": 1, "chunks": self.grading.chunk}.get(self.grading.mode, max(len(names), 1))
+            for start in range(0, len(names), size):
+                yield replace(base, members=(item,), order=(item,), criteria=tuple(names[start : start + size]))
+
+    def _criteria_for_judge(self, state: PlanState, item: int) -> Sequence[Criterion]:
+        """Return the criteria of a candidate that the judge has to decide."""
+        rubric, checked = state.view.rubrics[item], state.view.rule_verdicts
+        return () if rubric is None else criteria_for_judge(rubric, checked[item] if checked else {}, self.grading)
+
+    def _relative_asks(self, state: PlanState, base: Ask, order: int) -> Iterator[Ask]:
+        """Plan one question about each criterion, which shows all candidates that have this criterion."""
+        asked: dict[str, tuple[Criterion, list[int]]] = {}
+        for item in rotated_order(shuffled_candidates(state), order):
+            for criterion in self._criteria_for_judge(state, item):
+                # The same id may stand for a different criterion in another trajectory's rubric.
+                asked.setdefault(f"{criterion.id}\n{criterion}", (criterion, []))[1].append(item)
+        for criterion, items in asked.values():
+            yield replace(base, members=tuple(sorted(items)), order=tuple(items), criteria=(criterion.id,))

@@ -6,31 +6,28 @@ Wrappers around all other planners, which plan nothing while any answer is still
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 from calipers.interfaces import Planner
 from calipers.planners.first_asks import FirstAsks, ancestry_of_ask, answered_asks, next_ask_number, number_asks
-from calipers.types import Ask, Comparison, PlanState, Reading, Scores
+from calipers.types import Ask, Comparison, PlanState, Reading
 
-
-class Rule(Protocol):
-    """A rule that says whether to stop asking after ``calls`` presentations that led to ``scores``."""
-
-    def should_stop(self, scores: Scores, *, calls: int) -> bool: ...
+Verdict: TypeAlias = Literal["first", "second", "tie"]
 
 
 @dataclass(frozen=True, slots=True)
 class Resolving:
-    """Plans what ``inner`` asks, and after that further presentations of ``first`` until ``rule`` says to stop.
+    """Plans what ``inner`` asks, and after that further presentations of ``first`` until ``should_stop``.
 
-    Stops if a whole presentation brought no judgment: it is useless to ask a judge again that cannot answer.
+    ``should_stop`` gets the scores, and ``calls``: how many presentations led to them. Stops if a whole presentation
+    brought no judgment: it is useless to ask a judge again that cannot answer.
     """
 
     inner: Planner
     first: FirstAsks
-    rule: Rule
+    should_stop: Callable[..., bool]
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
         """Plan what ``inner`` asks, else the next presentation (cause "unresolved")."""
@@ -40,7 +37,7 @@ class Resolving:
         size = len(self.first.presentation(state, 0))
         roots = [done.ask.number for done in state.answered if done.ask.parent is None]
         calls = len(roots) // size
-        if not _brought_judgments(state, roots[-size:]) or self.rule.should_stop(state.scores, calls=calls):
+        if not _brought_judgments(state, roots[-size:]) or self.should_stop(state.scores, calls=calls):
             return ()
         more = (replace(ask, cause="unresolved") for ask in self.first.presentation(state, calls))
         return number_asks(more, next_ask_number(state))
@@ -56,21 +53,16 @@ def _brought_judgments(state: PlanState, roots: Sequence[int]) -> bool:
     )
 
 
-class PairBias(Protocol):
-    """A judge's position bias, which decides for what share of its verdicts the other order is asked too."""
-
-    def swap_share(self, verdict: Literal["first", "second", "tie"]) -> float: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Swapping:
     """Plans what ``inner`` asks, then the other order of pairs whose first verdict may come from position bias.
 
-    ``bias`` is that of each judge, by slot. If it is unknown, both orders of every pair are asked.
+    ``swap_shares`` has a function for each judge, by slot: of a verdict, the share of pairs whose other order is asked
+    too. For a judge without one, both orders of every pair are asked.
     """
 
     inner: Planner
-    bias: Mapping[int, PairBias]
+    swap_shares: Mapping[int, Callable[[Verdict], float]]
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
         """Plan what ``inner`` asks, else one batch of swapped pairs (cause "swap")."""
@@ -96,11 +88,9 @@ class Swapping:
         return number_asks(swaps, next_ask_number(state))
 
     def _is_worth_it(self, one: Comparison, state: PlanState) -> bool:
-        bias = self.bias.get(one.slot)
-        if bias is None:
+        swap_share = self.swap_shares.get(one.slot)
+        if swap_share is None:
             return True
-        verdict: Literal["first", "second", "tie"] = (
-            "tie" if one.margin == 0 else "first" if one.margin > 0 else "second"
-        )
+        verdict: Verdict = "tie" if one.margin == 0 else "first" if one.margin > 0 else "second"
         pair = f"{state.view.digest}:{state.seed}:{one.slot}:{min(one.first, one.second)}:{max(one.first, one.second)}"
-        return random.Random(pair).random() < bias.swap_share(verdict)  # noqa: S311 - reproducible, not secret
+        return random.Random(pair).random() < swap_share(verdict)  # noqa: S311 - reproducible, not secret

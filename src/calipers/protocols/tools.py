@@ -38,7 +38,6 @@ def _definition(name: str, description: str, properties: Mapping[str, Any], requ
 
 
 _ALL = {"type": "string", "description": "Only the files of this attempt. Default: all."}
-_TEXT = {"type": "string", "description": "The text to find. It is no pattern."}
 _OTHER = {"type": "string", "description": 'What to compare with. Default: "task".'}
 _FIRST = {"type": "integer", "description": "The first line to read, from 1. Default: 1."}
 _COUNT = {"type": "integer", "description": "How many lines to read. Default: 200."}
@@ -58,12 +57,6 @@ _DEFINITIONS: Final[Mapping[str, Tool]] = {
             "Read lines of a file.",
             {"attempt": _ATTEMPT, "path": _PATH, "first_line": _FIRST, "lines": _COUNT},
             ("attempt", "path"),
-        ),
-        (
-            "search",
-            "Find the lines of files that contain a text, in any case.",
-            {"text": _TEXT, "attempt": _ALL},
-            ("text",),
         ),
         ("diff", _DIFF, {"attempt": _ATTEMPT, "path": _PATH, "other": _OTHER}, ("attempt", "path")),
         ("python", _PROGRAM, {"code": _CODE}, ("code",)),

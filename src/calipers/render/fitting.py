@@ -19,10 +19,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, groupby
+from itertools import accumulate, count, groupby
 
 from calipers.render.escapes import unescape
-from calipers.render.group import count_characters
 from calipers.render.transcript import IMAGE
 from calipers.types import Ask, Candidate, Failure, Image, JudgeRequest, Part, RenderedGroup, Window
 
@@ -53,7 +52,7 @@ _ONE_LINE = frozenset({"call", "fields", "part"})
 _SEE = re.compile(r" see (X\d+)$")
 _CALL = re.compile(r'call \S+ (?:"(?:[^"\\]|\\.)*"|[^\s"{]\S*) ')
 _PLACE = re.compile(f"{IMAGE}([0-9]+){IMAGE}")
-_ESCAPED = re.compile(r"\\u\{[0-9a-f]{1,6}\}")
+_UNSPLITTABLE = re.compile(r"\\u\{[0-9a-f]{1,6}\}|\r\n")
 _LONGEST_ESCAPE = 10
 
 Frame = Callable[[Ask, RenderedGroup], JudgeRequest]
@@ -83,122 +82,113 @@ def fit_question(request: JudgeRequest, window: Window | None, frame: Frame) -> 
     when shortened is omitted, so that the others are judged: the longest first. Returns Unfit (``context_window``, with
     the sizes) if no question remains. If ``window`` is None, the window is unknown, and ``request`` is returned.
     """
-    if window is None:
-        return Fitted(request)
-    question = _Question(request, window, frame)
-    if question.needed <= question.allowed:
+    if window is None or estimated_tokens(request, window.bytes_per_token) <= _tokens_allowed(request, window):
         return Fitted(request)
     view, ask = request.view, request.ask
-    if (shown := question.shortened(view, ask, range(len(view.candidates)))) is not None:
+    question = _Question(request, window, frame)
+    # Whichever candidates a question is about, each is cut to the same length, unless somebody is too long.
+    if (shown := question.shortened(ask, range(len(view.candidates)))) is not None:
         return Fitted(shown)
-    least_of, needs = _least_lengths(view)
     real = [item for item in ask.order if view.candidates[item].members]
-    least = 1 if view.rubrics else min(2, len(real))  # with fewer candidates there is nothing to compare
-    left = list(ask.order)
-    for victim in (None, *sorted(set(real) & set(ask.members), key=lambda item: (-needs[item], item))):
-        left = [item for item in left if item != victim]
-        members = tuple(item for item in ask.members if item in left)
-        if len(set(left) & set(real)) < least or not members:
+    fewest = 1 if view.rubrics else min(2, len(real))  # with fewer candidates there is nothing to compare
+    needs = question.shortener.least
+    longest_first = sorted(set(real) & set(ask.members), key=lambda item: (-needs[item], item))
+    for count_omitted in range(len(longest_first)):
+        omitted = longest_first[:count_omitted]
+        left = tuple(item for item in ask.order if item not in omitted)
+        if len(real) - count_omitted < fewest:
             break
-        if sum(least_of[item] for item in left) <= question.size_for(left):
-            about = replace(ask, members=members, order=tuple(left))
-            shown = question.shortened(_without_unused_exhibits(view, left), about, sorted(left))
-            if shown is not None:
-                gone = [item for item in ask.order if item not in left]
-                return Fitted(shown, {item: question.too_long(item, needs[item], len(left)) for item in gone})
-    return question.unfit(set(real) & set(ask.members), needs)
+        about = replace(ask, members=tuple(item for item in ask.members if item in left), order=left)
+        if (shown := question.shortened(about, sorted(left))) is not None:
+            return Fitted(shown, {item: question.too_long(item, len(left)) for item in omitted})
+    return question.unfit(longest_first)
 
 
-@dataclass(frozen=True, slots=True)
 class _Question:
-    """A question and the context window that it has to fit."""
+    """A question that does not fit the context window ``window``, and ways to shorten it."""
 
-    request: JudgeRequest
-    window: Window
-    frame: Frame
-
-    @property
-    def allowed(self) -> int:
-        """Return the number of tokens in the window that are not reserved for the reply."""
-        most, limit = self.window.tokens // _REPLY_SHARE, self.request.max_tokens
-        return self.window.tokens - (most if limit is None else min(limit, most))
-
-    @property
-    def needed(self) -> int:
-        """Return the estimated number of tokens of the whole question."""
-        return estimated_tokens(self.request, self.window.bytes_per_token)
-
-    @property
-    def around(self) -> float:
-        """Return the estimated number of tokens around the transcript: instructions, rubric and output format."""
-        parts = self._parts(self.request.ask.order)
+    def __init__(self, request: JudgeRequest, window: Window, frame: Frame) -> None:
+        self.shortener = Shortener(request.view)
+        self._request, self._window, self._frame = request, window, frame
+        self._allowed = _tokens_allowed(request, window)
+        self._needed = estimated_tokens(request, window.bytes_per_token)
+        parts = self._parts(request.ask.order)
         images = sum(isinstance(part, Image) for part in parts)
-        return self.needed - _bytes(parts) / self.window.bytes_per_token - _IMAGE_TOKENS * images
+        self._around = self._needed - _bytes(parts) / window.bytes_per_token - _IMAGE_TOKENS * images
+        """The estimated number of tokens around the transcript: instructions, rubric and output format."""
 
-    def size_for(self, items: Iterable[int]) -> int:
+    def _parts(self, items: Iterable[int]) -> list[Part]:
+        view = self._request.view
+        return [*view.head, *(part for item in items for part in view.candidates[item].body)]
+
+    def _size_for(self, items: Iterable[int]) -> int:
         """Return how many characters the transcript's head and the candidates ``items`` may have together, from the
         average number of bytes of their characters.
         """
         parts = self._parts(items)
-        room = (self.allowed - self.around) * self.window.bytes_per_token
-        return int(room * count_characters(parts) / max(1, _bytes(parts)))
+        characters = sum(len(part) for part in parts if isinstance(part, str))
+        room = (self._allowed - self._around) * self._window.bytes_per_token
+        return int(room * characters / max(1, _bytes(parts)))
 
-    def _parts(self, items: Iterable[int]) -> list[Part]:
-        view = self.request.view
-        return [*view.head, *(part for item in items for part in view.candidates[item].body)]
-
-    def shortened(self, view: RenderedGroup, ask: Ask, items: Sequence[int]) -> JudgeRequest | None:
-        """Return the question ``ask`` with the candidates ``items`` of ``view`` shortened so that it fits the window.
+    def shortened(self, ask: Ask, among: Sequence[int]) -> JudgeRequest | None:
+        """Return the question ``ask`` with the candidates ``among`` shortened so that it fits the window.
 
         None if that is impossible.
         """
-        size, around = self.size_for(items), self.around
+        size = self._size_for(among)
         for tried in range(_MAX_TRIES):
-            shorter = shorten_group(view, size, shown=len(ask.order), among=items)
+            shorter = self.shortener.shortened(size, shown=len(ask.order), among=among)
             if shorter is None:
                 return None
-            shown = self.frame(ask, shorter)
-            estimated = estimated_tokens(shown, self.window.bytes_per_token)
-            if estimated <= self.allowed:
+            shown = self._frame(ask, shorter)
+            estimated = estimated_tokens(shown, self._window.bytes_per_token)
+            if estimated <= self._allowed:
                 return shown
             # What is left may have more bytes per character than what went, so later tries take more off.
-            size = int(size * (self.allowed - around) / (estimated - around) * (1 - tried / 50)) - 1
+            size = int(size * (self._allowed - self._around) / (estimated - self._around) * (1 - tried / 50)) - 1
         return None
 
-    def too_long(self, item: int, need: int, shown: int) -> str:
+    def too_long(self, item: int, shown: int) -> str:
         """Return why a candidate is too long to be among the ``shown`` candidates, and the remedy."""
+        need = self.shortener.least[item]
         reason = (
-            f"it is too long for the judge's context window of {self.window.tokens} tokens: {need:,} characters of it, "
-            "its last answer and images included, are never left out"
+            f"it is too long for the judge's context window of {self._window.tokens} tokens: {need:,} characters of "
+            "it, its last answer and images included, are never left out"
         )
-        if shown and need <= self.size_for([item]):
+        if shown and need <= self._size_for([item]):
             return f"{reason}. Show fewer at once (protocol='pointwise', at_once=), or {_LARGER}"
         return f"{reason}. {_LARGER.capitalize()}, or limit how long the policy's answers get"
 
-    def unfit(self, real: set[int], needs: Sequence[int]) -> Unfit:
+    def unfit(self, longest_first: Sequence[int]) -> Unfit:
         """Return the failure, which names the longest part of the question: instructions, what all share, or who."""
-        view, alone = self.request.view, len(self.request.ask.order) == 1
-        head = _outline(_without_unused_exhibits(view, ()).head, view).least
-        around = f"the instructions and the rubric around the candidates, about {int(self.around)} tokens,"
-        causes = [
-            (self.around * self.window.bytes_per_token, f"{around} are too long. Shorten the rubric", -1),
-            (head, f"what all candidates share, {head:,} characters of task and tools, is too long. Shorten it", -1),
+        view, others = self._request.view, len(self._request.ask.order) - 1
+        head = self.shortener.head(()).least
+        around = f"the instructions and the rubric around the candidates, about {int(self._around)} tokens,"
+        causes: list[tuple[float, str, int | None]] = [
+            (self._around * self._window.bytes_per_token, f"{around} are too long. Shorten the rubric", None),
+            (head, f"what all candidates share, {head:,} characters of task and tools, is too long. Shorten it", None),
         ]
-        for item in sorted(real, key=lambda item: (-needs[item], item))[:1]:
-            names = ", ".join(repr(view.ids[member]) for member in view.candidates[item].members)
-            lost = f"without {names}, which is too long, too little is left to compare"
-            reason = self.too_long(item, needs[item], len(self.request.ask.order) - 1)
-            causes.append((needs[item], reason.partition(". ")[0] if alone else lost, item))
+        for item in longest_first[:1]:
+            lost = f"without {_names(view, item)}, which is too long, too little is left to compare"
+            alone = self.too_long(item, others).partition(". ")[0]
+            causes.append((self.shortener.least[item], lost if others else alone, item))
         _, cause, victim = max(causes, key=lambda known: known[0])
         sizes = (
-            f"The question has about {self.needed} tokens and does not fit a context window of {self.window.tokens}, "
-            f"of which {self.window.tokens - self.allowed} are reserved for the reply, even with its longest texts cut"
+            f"The question has about {self._needed} tokens and does not fit a context window of "
+            f"{self._window.tokens}, of which {self._window.tokens - self._allowed} are reserved for the reply, even "
+            "with its longest texts cut"
         )
-        omitted = {} if victim < 0 else {victim: self.too_long(victim, needs[victim], len(self.request.ask.order) - 1)}
+        omitted = {} if victim is None else {victim: self.too_long(victim, others)}
         return Unfit(Failure("context_window", f"{sizes}: {cause}. {_LARGER.capitalize()}"), omitted)
 
 
 # --- sizes ---
+
+
+def _tokens_allowed(request: JudgeRequest, window: Window) -> int:
+    """Return the number of tokens in the window that are not reserved for the reply to the judge."""
+    most, limit = window.tokens // _REPLY_SHARE, request.max_tokens
+    return window.tokens - (most if limit is None else min(limit, most))
 
 
 def estimated_tokens(request: JudgeRequest, bytes_per_token: float) -> int:
@@ -255,35 +245,67 @@ def _size(text: str) -> int:
 # --- shortening ---
 
 
-def shorten_group(view: RenderedGroup, size: int, *, shown: int, among: Sequence[int]) -> RenderedGroup | None:
-    """Return the transcript ``view``, shortened so that its head and any ``shown`` of the candidates ``among`` have at
-    most ``size`` characters.
+class Shortener:
+    """Shortens a group's transcript, in any number of ways; ``least`` are the lengths to which candidates can be cut.
 
-    None if it cannot be shortened enough, and the same object if it fits. What all candidates share is shortened too if
-    it takes more than half of ``size``. ``Candidate.elided`` and ``RenderedGroup.warnings`` state the gaps;
-    ``Candidate.messages`` stay whole.
+    A candidate's least length includes the exhibits that it refers to, images counted as characters.
     """
-    lengths = sorted((_length(view.candidates[item].body) for item in among), reverse=True)[:shown]
-    if _length(view.head) + sum(lengths) <= size:
-        return view
-    outlines = {item: _outline(view.candidates[item].body, view, view.candidates[item]) for item in among}
-    whole = {one.see for outline in outlines.values() for one in outline.blocks if not one.can_be_cut}
-    is_answered = all(outline.is_answered for outline in outlines.values())
-    head = _outline(view.head, view, whole=whole, is_answered=is_answered)
-    plan = head.plan(max(size // 2, size - sum(lengths))) or head.plan(head.least)
-    if plan is None:
-        return None
-    text, gaps = head.written(plan, view.marker)
-    warnings, shared = (*view.warnings, *(f"shared by all: {gap}" for gap in gaps)), _parts_of_text(text, view.head)
-    share = _equal_share(lengths, size - _length(shared))
-    candidates = list(view.candidates)
-    for item, outline in outlines.items():
-        if (own := outline.plan(share)) is None:
-            return None
-        candidate, (text, gaps) = view.candidates[item], outline.written(own, view.marker)
-        body = _parts_of_text(text, candidate.body)
-        candidates[item] = replace(candidate, body=body, elided=(*candidate.elided, *gaps))
-    return replace(view, head=shared, warnings=warnings, candidates=tuple(candidates))
+
+    def __init__(self, view: RenderedGroup) -> None:
+        self._view = view
+        self._bodies = [_outline_of_body(view, candidate) for candidate in view.candidates]
+        exhibits = {block.exhibit: block.least for block in self.head(range(len(self._bodies))).blocks}
+        self.least = [
+            body.least + sum(exhibits.get(name, 0) for name in {block.see for block in body.blocks if block.see})
+            for body in self._bodies
+        ]
+
+    def head(self, shown: Iterable[int]) -> _Outline:
+        """Return the head without exhibits to which none of the candidates ``shown`` refers.
+
+        An exhibit is not cut if a text that may not be cut refers to it.
+        """
+        marker = self._view.marker
+        parsed, roles = _parsed(self._view.head, marker)
+        blocks = [replace(block, can_be_cut=_may_be_cut(block, roles)) for block in parsed]
+        everything = [*blocks, *(block for item in shown for block in self._bodies[item].blocks)]
+        used = {block.see for block in everything}
+        whole = {block.see for block in everything if not block.can_be_cut}
+        kept = [
+            replace(block, can_be_cut=block.exhibit not in whole and IMAGE not in block.text)
+            if block.exhibit
+            else block
+            for block in blocks
+            if not block.exhibit or block.exhibit in used
+        ]
+        return _Outline(tuple(kept), (), len(marker) + _LONGEST_GAP)
+
+    def shortened(self, size: int, *, shown: int, among: Sequence[int]) -> RenderedGroup | None:
+        """Return the transcript, shortened so that its head and any ``shown`` of the candidates ``among`` have at most
+        ``size`` characters.
+
+        None if it cannot be shortened enough, and the same object if it fits. What all candidates share is shortened
+        too if it takes more than half of ``size``. ``Candidate.elided`` and ``RenderedGroup.warnings`` state the gaps;
+        ``Candidate.messages`` stay whole.
+        """
+        view, marker = self._view, self._view.marker
+        lengths = sorted((_length(view.candidates[item].body) for item in among), reverse=True)[:shown]
+        if _length(view.head) + sum(lengths) <= size:
+            return view
+        head = self.head(among)
+        text, gaps = head.written(max(head.least, size // 2, size - sum(lengths)), marker)
+        warnings = (*view.warnings, *(f"shared by all: {gap}" for gap in gaps))
+        shared = _parts_of_text(text, view.head)
+        share = _equal_share(lengths, size - _length(shared))
+        candidates = list(view.candidates)
+        for item in among:
+            if self._bodies[item].least > share:
+                return None
+            text, gaps = self._bodies[item].written(share, marker)
+            candidate = view.candidates[item]
+            body = _parts_of_text(text, candidate.body)
+            candidates[item] = replace(candidate, body=body, elided=(*candidate.elided, *gaps))
+        return replace(view, head=shared, warnings=warnings, candidates=tuple(candidates))
 
 
 def omission_lines(before: RenderedGroup, after: RenderedGroup, order: Iterable[int]) -> tuple[str, ...]:
@@ -292,18 +314,14 @@ def omission_lines(before: RenderedGroup, after: RenderedGroup, order: Iterable[
     for item in sorted(order):
         candidate = after.candidates[item]
         if candidate.members:  # a canary represents no trajectory
-            names = ", ".join(repr(before.ids[member]) for member in candidate.members)
             which = "trajectory" if len(candidate.members) == 1 else "trajectories"
-            lines += [f"{which} {names}: {gap}" for gap in candidate.elided[len(before.candidates[item].elided) :]]
+            gaps = candidate.elided[len(before.candidates[item].elided) :]
+            lines += [f"{which} {_names(before, item)}: {gap}" for gap in gaps]
     return tuple(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """How a transcript is shortened: the turns left out, and the longest text in characters."""
-
-    dropped: frozenset[int] = frozenset()
-    cap: int = _UNLIMITED
+def _names(view: RenderedGroup, item: int) -> str:
+    return ", ".join(repr(view.ids[member]) for member in view.candidates[item].members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,59 +355,60 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """The blocks of a candidate's transcript or of the head. ``droppable`` turns may go, in this order."""
+    """The blocks of a candidate's transcript or of the head. ``droppable`` turns may go, in this order.
+
+    ``gap`` is the length of the line that replaces turns next to each other.
+    """
 
     blocks: tuple[_Block, ...]
     droppable: tuple[int, ...]
-    is_answered: bool
     gap: int
 
     @property
     def least(self) -> int:
         """Return the least number of characters to which it can be shortened, without the exhibits of the head."""
-        return self._length(_Plan(frozenset(self.droppable), _SHORTEST))
+        return self._without_turns(-1)[1]
 
-    def plan(self, room: int) -> _Plan | None:
-        """Return the plan for at most ``room`` characters that leaves out the fewest turns and keeps the longest texts.
+    def _without_turns(self, room: int) -> tuple[set[int], int]:
+        """Return the first turns that have to go if all texts are cut as far as possible, and the length then."""
+        least_of_turn: dict[int, int] = {}
+        for block in self.blocks:
+            least_of_turn[block.turn] = least_of_turn.get(block.turn, 0) + block.least
+        dropped: set[int] = set()
+        length = sum(least_of_turn.values())
+        for turn in self.droppable:
+            if length <= room:
+                break
+            gaps = 1 - (turn - 1 in dropped) - (turn + 1 in dropped)
+            length += gaps * self.gap - least_of_turn.get(turn, 0)
+            dropped.add(turn)
+        return dropped, length
 
-        None if no plan is short enough.
+    def written(self, room: int, marker: str) -> tuple[str, tuple[str, ...]]:
+        """Return the text in at most ``room`` characters, which are at least ``least``, and a line for each kind of
+        gap in it.
         """
-        if self.least > room:
-            return None
-        low, high = 0, len(self.droppable)
-        while low < high:
-            middle = (low + high) // 2
-            if self._length(_Plan(frozenset(self.droppable[:middle]), _SHORTEST)) > room:
-                low = middle + 1
-            else:
-                high = middle
-        dropped = frozenset(self.droppable[:high])
-        texts = [len(one.text) for one in self.blocks if one.turn not in dropped and one.can_be_cut]
-        return _Plan(dropped, _equal_share(texts, room - self._length(_Plan(dropped)) + sum(texts)))
-
-    def _length(self, plan: _Plan) -> int:
-        kept = (one for one in self.blocks if one.turn not in plan.dropped)
-        gaps = sum(turn - 1 not in plan.dropped for turn in plan.dropped) * self.gap
-        return gaps + sum(one.length - max(0, len(one.text) - plan.cap) * one.can_be_cut for one in kept)
-
-    def written(self, plan: _Plan, marker: str) -> tuple[str, tuple[str, ...]]:
-        """Return the text shortened by a plan, and a line for each kind of gap in it."""
+        dropped, length = self._without_turns(room)
+        kept = [block for block in self.blocks if block.turn not in dropped and block.can_be_cut]
+        cut_away = sum(block.length - block.least for block in kept)
+        texts = [len(block.text) for block in kept]
+        cap = _equal_share(texts, room - length - cut_away + sum(texts))
         written: list[str] = []
         cuts: list[int] = []
-        dropped = characters = 0
-        for is_dropped, run in groupby(self.blocks, lambda one: one.turn in plan.dropped):
+        turns = characters = 0
+        for is_dropped, run in groupby(self.blocks, lambda block: block.turn in dropped):
             blocks = list(run)
             if is_dropped:
-                turns, size = len({one.turn for one in blocks}), sum(one.length - one.images for one in blocks)
-                written.append(f"{marker} {_turns_gap(turns, size)}\n")
-                dropped, characters = dropped + turns, characters + size
+                gone, size = len({block.turn for block in blocks}), sum(block.length - block.images for block in blocks)
+                written.append(f"{marker} {_turns_gap(gone, size)}\n")
+                turns, characters = turns + gone, characters + size
                 continue
-            for one in blocks:
-                text, missing = _cut(one.text, plan.cap, f"{marker} ") if one.can_be_cut else (one.text, 0)
-                written.append(f"{one.before}{text}{one.after}")
+            for block in blocks:
+                text, missing = _cut(block.text, cap, f"{marker} ") if block.can_be_cut else (block.text, 0)
+                written.append(f"{block.before}{text}{block.after}")
                 cuts += [missing] * bool(missing)
         gaps = [f"{sum(cuts):,} characters of {len(cuts)} text{'s' * (len(cuts) > 1)} left out"] if cuts else []
-        gaps += [_turns_gap(dropped, characters).strip("… ")] if dropped else []
+        gaps += [_turns_gap(turns, characters).strip("… ")] if turns else []
         return "".join(written), tuple(gaps)
 
 
@@ -415,50 +434,44 @@ def _length(parts: Iterable[Part]) -> int:
     return sum(_IMAGE if isinstance(part, Image) else len(part) for part in parts)
 
 
-def _outline(
-    parts: Sequence[Part],
-    view: RenderedGroup,
-    candidate: Candidate | None = None,
-    *,
-    whole: Iterable[str] = (),
-    is_answered: bool = True,
-) -> _Outline:
-    """Return the blocks of a candidate's transcript, or of the head, whose exhibits ``whole`` are never cut.
+def _may_be_cut(block: _Block, roles: Sequence[str]) -> bool:
+    """Return whether a block is a text of the agent or its tools, and no image or data."""
+    return (
+        block.number >= 0
+        and roles[block.number] in {"assistant", "tool"}
+        and block.word not in _UNCUT
+        and IMAGE not in block.text
+    )
+
+
+def _outline_of_body(view: RenderedGroup, candidate: Candidate) -> _Outline:
+    """Return the blocks of a candidate's transcript.
 
     What is said before the agent's first message is the task, and its last text is its answer: both stay as they are.
-    An answer in the head may be cut if all candidates have one of their own (``is_answered``).
     """
-    blocks, roles = _parsed(parts, view.marker)
-    turns: list[int] = []
-    for role in roles:  # tool results belong to the turn of their call
-        turns.append(turns[-1] + (role != "tool") if turns else 0)
+    parsed, roles = _parsed(candidate.body, view.marker)
+    turns = list(accumulate((role != "tool" for role in roles[1:]), initial=0))  # results belong to their call's turn
     answers = [
-        one.number
-        for one in blocks
-        if one.number >= 0 and roles[one.number] == "assistant" and one.word in _ANSWERS and (one.text or one.see)
+        block.number
+        for block in parsed
+        if block.number >= 0 and roles[block.number] == "assistant" and block.word in _ANSWERS
+        if block.text or block.see
     ]
-    answer = -1 if candidate is None and is_answered else max(answers, default=-1)
-    stay = {turns[answer] if answer >= 0 else -1, max(turns, default=-1)}
-    if candidate is not None:
-        begun = any(message["role"] == "assistant" for message in candidate.messages[: view.prefix_length])
-        first = 0 if begun else roles.index("assistant") if "assistant" in roles else len(roles)
-        stay |= {turns[number] for number in range(first) if roles[number] != "tool"}
-
-    def stays_whole(message: _Block) -> bool:
-        is_answer = message.number == answer and message.word in _ANSWERS
-        return roles[message.number] not in {"assistant", "tool"} or message.word in _UNCUT or is_answer
-
-    exhibits = {*whole, *(one.see for one in blocks if one.number >= 0 and stays_whole(one))}
-    outlined = []
-    for one in blocks:
-        can_be_cut = one.exhibit not in exhibits if one.number < 0 else not stays_whole(one)
-        turn = turns[one.number] if candidate is not None and one.number >= 0 else -1
-        is_text = IMAGE not in one.text and (one.number >= 0 or bool(one.exhibit))
-        outlined.append(replace(one, turn=turn, can_be_cut=can_be_cut and is_text))
-    last = max(turns, default=0)
-    droppable = sorted(set(turns) - stay, key=lambda turn: (abs(2 * turn - last), turn)) if candidate else []
-    gap = len(view.marker) + _LONGEST_GAP
-    return _Outline(tuple(outlined), tuple(droppable), answer >= 0, gap)
+    answer = max(answers, default=-1)
+    begun = any(message["role"] == "assistant" for message in candidate.messages[: view.prefix_length])
+    first = 0 if begun else roles.index("assistant") if "assistant" in roles else len(roles)
+    stay = {turns[-1], *(turns[number] for number in range(first) if roles[number] != "tool")}
+    stay |= {turns[answer]} if answers else set()
+    blocks = [
+        replace(
+            block,
+            turn=turns[block.number] if block.number >= 0 else -1,
+            can_be_cut=_may_be_cut(block, roles) and not (block.number == answer and block.word in _ANSWERS),
+        )
+        for block in parsed
+    ]
+    droppable = sorted(set(turns) - stay, key=lambda turn: (abs(2 * turn - turns[-1]), turn))
+    return _Outline(tuple(blocks), tuple(droppable), len(view.marker) + _LONGEST_GAP)
 
 
 def _parsed(parts: Sequence[Part], marker: str) -> tuple[list[_Block], list[str]]:
@@ -483,41 +496,11 @@ def _parsed(parts: Sequence[Part], marker: str) -> tuple[list[_Block], list[str]
             rest = text[len(before) :]
         see = None if word in _ONE_LINE else _SEE.search(header)  # the agent wrote the rest of those lines
         body, after = (rest[:-1], "\n") if rest.endswith("\n") else (rest, "")
-        blocks.append(
-            _Block(
-                f"{marker} {before}",
-                body,
-                after,
-                word,
-                -1 if word in _LAYOUT else len(roles) - 1,
-                header.partition(" ")[2] if word == "exhibit" else "",
-                see[1] if see else "",
-                _IMAGE * len(_PLACE.findall(text)),
-            )
-        )
+        number = -1 if word in _LAYOUT else len(roles) - 1
+        exhibit = header.partition(" ")[2] if word == "exhibit" else ""
+        images = _IMAGE * len(_PLACE.findall(text))
+        blocks.append(_Block(f"{marker} {before}", body, after, word, number, exhibit, see[1] if see else "", images))
     return blocks, roles
-
-
-def _least_lengths(view: RenderedGroup) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the lengths to which each candidate of a transcript can be cut: alone, and with the exhibits it uses."""
-    outlines = [_outline(one.body, view, one) for one in view.candidates]
-    whole = {one.see for outline in outlines for one in outline.blocks if not one.can_be_cut}
-    exhibits = {one.exhibit: one.least for one in _outline(view.head, view, whole=whole).blocks}
-    alone = [outline.least for outline in outlines]
-    used = [{block.see for block in outline.blocks if block.see} for outline in outlines]
-    return alone, [
-        length + sum(exhibits.get(name, 0) for name in names) for length, names in zip(alone, used, strict=True)
-    ]
-
-
-def _without_unused_exhibits(view: RenderedGroup, shown: Iterable[int]) -> RenderedGroup:
-    """Return the transcript ``view`` without exhibits that neither the head nor a candidate of ``shown`` refers to."""
-    head, _ = _parsed(view.head, view.marker)
-    bodies = [_parsed(view.candidates[item].body, view.marker)[0] for item in shown]
-    used = {one.see for blocks in (head, *bodies) for one in blocks}
-    kept = [one for one in head if not one.exhibit or one.exhibit in used]
-    text = "".join(f"{one.before}{one.text}{one.after}" for one in kept)
-    return replace(view, head=_parts_of_text(text, view.head))
 
 
 def _cut(text: str, cap: int, marker: str) -> tuple[str, int]:
@@ -525,22 +508,18 @@ def _cut(text: str, cap: int, marker: str) -> tuple[str, int]:
     if len(text) <= cap:
         return text, 0
     keep = max(0, cap - len(f"\n{marker}… {len(text):,} characters left out …\n"))
-    first = _unsplittable(text, keep - keep // 2)[0]
-    last = _unsplittable(text, len(text) - keep // 2)[1]
+    first, _ = _unsplittable(text, keep - keep // 2)
+    _, last = _unsplittable(text, len(text) - keep // 2)
     missing = len(unescape(text[first:last]))
     return f"{text[:first]}\n{marker}… {missing:,} characters left out …\n{text[last:]}", missing
 
 
 def _unsplittable(text: str, place: int) -> tuple[int, int]:
-    """Return the bounds of the escape, or of the CR LF, that a cut at ``place`` would split.
-
-    Returns ``place`` twice if nothing would be split.
-    """
-    if text[place - 1 : place + 1] == "\r\n" and place:
-        return place - 1, place + 1
-    start = max(0, place - _LONGEST_ESCAPE)
-    spans = (found.span() for found in _ESCAPED.finditer(text, start, place + _LONGEST_ESCAPE))
-    return next(((first, last) for first, last in spans if first < place < last), (place, place))
+    """Return the bounds of the escape, or of the CR LF, that a cut at ``place`` would split; else ``place`` twice."""
+    for whole in _UNSPLITTABLE.finditer(text, max(0, place - _LONGEST_ESCAPE), place + _LONGEST_ESCAPE):
+        if whole.start() < place < whole.end():
+            return whole.span()
+    return place, place
 
 
 def _flat_text(parts: Sequence[Part]) -> str:
@@ -552,7 +531,5 @@ def _flat_text(parts: Sequence[Part]) -> str:
 def _parts_of_text(text: str, parts: Sequence[Part]) -> tuple[Part, ...]:
     """Split such a text into a transcript's parts again. Its placeholders refer to the images of ``parts``."""
     images = [part for part in parts if isinstance(part, Image)]
-    found: list[Part] = [
-        images[int(piece)] if place % 2 else piece for place, piece in enumerate(_PLACE.split(text)) if piece
-    ]
-    return tuple(found)
+    pieces = enumerate(_PLACE.split(text))
+    return tuple(images[int(piece)] if place % 2 else piece for place, piece in pieces if piece)

@@ -146,15 +146,10 @@ def _document(path: str) -> Mapping[str, Any]:
 def _names(judges: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a name for each judge; judges that were asked in several ways are distinguished by what differs."""
     names = [_text(one.get("judge")) or "a judge without a name" for one in judges]
-    counts = Counter(names)
-    found = []
-    for name, one in zip(names, judges, strict=True):
-        heat = measured_number(one.get("temperature"))
-        parts = [_text(one.get(key)) for key in ("mode", "prompt_variant")]
-        parts += [None if heat is None else f"t={heat:g}"]
-        asked = ", ".join(part for part in parts if part)
-        found.append(f"{name} ({asked})" if counts[name] > 1 and asked else name)
-    return found
+    asked = [_text(one.get("asked")) for one in judges]
+    return [
+        f"{name} ({how})" if names.count(name) > 1 and how else name for name, how in zip(names, asked, strict=True)
+    ]
 
 
 def _cards(

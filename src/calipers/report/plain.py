@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from calipers.types.encoding import to_json_text
 
-_BAR: Final = 31
-"""Columns of an error bar."""
 _Z95: Final = 1.959964
 _SHORT: Final = 400
 """Characters of a message that are shown unless everything is wanted."""
@@ -57,8 +55,6 @@ def _ranked(members: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _ranking(members: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    scores = [one["score"] for one in members if one["score"] is not None]
-    low, high = min([0.0, *scores]), max([1.0, *scores])
     ids = max(len(_short(one["id"], 32)) for one in members) if members else 0
     rewards = [one["reward"] for one in members if one["reward"] is not None]
     has_gold = any(one.get("gold") is not None for one in members)
@@ -70,11 +66,10 @@ def _ranking(members: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             continue
         score = "-" if one["score"] is None else f"{one['score']:.3f}"
         error = "" if one["stderr"] is None else f" ± {_Z95 * one['stderr']:.3f}"
-        bar = "" if one["score"] is None else _bar(one["score"], one["stderr"], low, high)
         rank = 1 + sum(other > one["reward"] for other in rewards)
         tied = "=" if rewards.count(one["reward"]) > 1 else " "
         gold = f"{_gold(one):>6} {'≠' if one['wrong_sign'] else ' '} " if has_gold else ""
-        yield f"{rank:>4}{tied} {name}  {one['reward']:>6.3f}  {gold}{score + error:<15}  {bar}".rstrip()
+        yield f"{rank:>4}{tied} {name}  {one['reward']:>6.3f}  {gold}{score}{error}".rstrip()
     if any(one.get("wrong_sign") for one in members):
         yield "≠: the reward less the group's mean has the other sign than gold less its mean"
 
@@ -88,21 +83,6 @@ def _reliability(found: Mapping[str, Any]) -> Iterator[str]:
         interval = found["interval"]
         bounds = "" if interval is None else f", 95 % interval {interval[0]:.2f} to {interval[1]:.2f}"
         yield f"reliability of these scores: {found['value']:.2f}{bounds}"
-
-
-def _bar(score: float, stderr: float | None, low: float, high: float) -> str:
-    """Return an error bar over the 95 % interval, between ``low`` at its left end and ``high`` at its right."""
-
-    def column(value: float) -> int:
-        within = min(high, max(low, value))
-        return round((_BAR - 1) * ((within / 2 - low / 2) / (high / 2 - low / 2)))  # halves: 1e308 - -1e308 is infinite
-
-    half = _Z95 * (stderr or 0.0)
-    cells = ["·"] * _BAR
-    for at in range(column(score - half), column(score + half) + 1):
-        cells[at] = "─"
-    cells[column(score)] = "●"
-    return "".join(cells)
 
 
 def _trajectory(one: Mapping[str, Any], *, width: int, full: bool) -> Iterator[str]:

@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Final, cast, get_args
 
-from calipers.ledger.contents import RecordedQuestion
+from calipers.ledger import read_ledger
+from calipers.ledger.answers import RecordedRun
+from calipers.ledger.contents import RecordedQuestion, recorded_results
+from calipers.monitoring.alarms import Alarm, early_alarms, raised_alarms
 from calipers.monitoring.answers import Answer, Shape, candidate_shapes
 from calipers.monitoring.health import health
 from calipers.monitoring.staleness import NewestVersion
 from calipers.report.questions import slots_of
 from calipers.report.results import as_group_result, count_in, objects_in, usage_of
-from calipers.report.sources import Judged
+from calipers.report.sources import Judged, RunReader
 from calipers.types import Canary, CanaryKind, Cause, GroupResult, Outcome, Usage
 from calipers.types.encoding import measured_number
 
@@ -66,6 +70,66 @@ class Tally:
         answers = [one for _, some in self.window for one in some if slot is None or one.slot == slot]
         found = health(results, answers) if results else {}
         return {name: value for name, value in found.items() if name != _UNRECORDED}
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """A run of a ledger as it is now: the ``tally`` of its finished groups, and its failed calls by kind.
+
+    ``waiting`` counts the answers about groups that are not finished. ``since_begun`` and ``since_answer`` are in
+    seconds, None if unknown. ``early`` are alarms that too few groups are there to raise.
+    """
+
+    run: RecordedRun
+    tally: Tally
+    failed_calls: Counter[str]
+    waiting: int
+    since_begun: float | None
+    since_answer: float | None
+    metrics: Mapping[str, float]
+    alarms: Sequence[Alarm]
+    early: Sequence[Alarm]
+
+
+def run_state(location: str, number: int | None = None) -> RunState:
+    """Return the state of a run of the ledger at ``location``: the one with this number, by default the latest.
+
+    Raises LedgerError if the ledger cannot be read, or has no such run.
+    """
+    with read_ledger(location) as ledger:
+        run = RunReader(ledger, number)
+        of_run = (run.recorded.id,)
+        tally = Tally()
+        count = ledger.rows("SELECT count(*) FROM groups WHERE run = ?", of_run)[0][0]
+        for at, (position, result) in enumerate(recorded_results(ledger, run.recorded.id)):
+            in_window = count - at <= WINDOW  # only of these, questions and answers are read
+            tally.add(run.judged(0, result, position) if in_window else Judged(0, result), in_window=in_window)
+        waiting = (
+            "SELECT count(*) FROM asks WHERE run = ? AND NOT EXISTS"
+            " (SELECT 1 FROM groups WHERE groups.run = asks.run AND groups.position = asks.position)"
+        )
+        failed = ledger.rows("SELECT kind, count(*) FROM failed_calls WHERE run = ? GROUP BY kind", of_run)
+        latest = ledger.rows("SELECT answered_at FROM answers ORDER BY rowid DESC LIMIT 1")
+        metrics = tally.metrics()
+        return RunState(
+            run.recorded,
+            tally,
+            Counter({str(kind): calls for kind, calls in failed}),
+            int(ledger.rows(waiting, of_run)[0][0]),
+            _seconds_since(run.began),
+            _seconds_since(latest[0][0]) if latest else None,
+            metrics,
+            raised_alarms(metrics),
+            early_alarms(metrics),
+        )
+
+
+def _seconds_since(recorded: object) -> float | None:
+    try:
+        then = datetime.fromisoformat(str(recorded))
+    except ValueError:
+        return None
+    return max(0.0, (datetime.now(UTC) - then).total_seconds()) if then.tzinfo else None
 
 
 def recorded_answers(judged: Judged) -> list[Answer]:

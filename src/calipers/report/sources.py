@@ -5,7 +5,6 @@ A file's kind is recognised by its content.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -226,17 +225,6 @@ class Sources:
                 yield run.judged(source, result, position, self._texts_of(str(result.get("group_id"))))
 
 
-def open_sources(
-    paths: Sequence[str],
-    *,
-    groups: str | None = None,
-    run: int | None = None,
-    on_error: Callable[[InputError], None],
-) -> Sources:
-    """Open the files that a report shows. See ``Sources``."""
-    return Sources(paths, groups=groups, run=run, on_error=on_error)
-
-
 class _GroupsById:
     """The groups of a groups file by id; each can be taken once.
 
@@ -315,18 +303,13 @@ def _require_results(path: str) -> None:
 
 
 def _source_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return how a report names each of its sources: by its file name, with folders above it where two are equal.
+    """Return how a report names each of its sources: by its file name, or by its path where two names are equal.
 
     Of a database, the address without a password.
     """
-    found = {path: Address.of(path).name if is_postgres(path) else Path(os.path.realpath(path)).name for path in paths}
-    parts = {path: Path(os.path.realpath(path)).parts for path in paths if not is_postgres(path)}
-    for depth in range(2, max(map(len, parts.values()), default=0) + 1):
-        counts = Counter(found.values())
-        if max(counts.values()) == 1:
-            break
-        found |= {path: "/".join(all_[-depth:]) for path, all_ in parts.items() if counts[found[path]] > 1}
-    return found
+    found = {path: Address.of(path).name if is_postgres(path) else Path(path).name for path in paths}
+    counts = Counter(found.values())
+    return {path: path if counts[name] > 1 and not is_postgres(path) else name for path, name in found.items()}
 
 
 def _judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

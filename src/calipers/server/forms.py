@@ -114,14 +114,6 @@ class GymRow(msgspec.Struct, frozen=True):
     rollout: int | None = msgspec.field(default=None, name="_ng_rollout_index")
 
 
-class GymComparison(msgspec.Struct, frozen=True):
-    """NeMo-Gym's request to ``/compare``. ``principle`` is the rubric."""
-
-    conversation_history: list[dict[str, Any]]
-    response_objs: Annotated[list[GymResponse], msgspec.Meta(min_length=1, max_length=4096)]
-    principle: str | None = None
-
-
 class Health(msgspec.Struct, frozen=True):
     """The state of the process: "ok", "ready", or why it is not ready."""
 

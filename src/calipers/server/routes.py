@@ -24,7 +24,6 @@ from calipers.trainers.cohorts import MemberResult, key_of_prompt
 from calipers.trainers.nemo_gym import group_key as gym_key
 from calipers.trainers.nemo_gym import items_for_judge, prompt_of
 from calipers.trainers.openrlhf import group_key, member_of, shared_by
-from calipers.trainers.rewards import NEUTRAL, with_exact_ties
 from calipers.trainers.rows import assistant_message, prompt_messages, read_label_of_row, rubric_of_row
 from calipers.trainers.run import float_reward, is_group_scored
 from calipers.types import TrajectoryGroup
@@ -208,33 +207,11 @@ def _write_openrlhf(_: Asked, found: Sequence[Any]) -> bytes:
 
 
 def _read_remote_rm(asked: Asked) -> Work:
-    samples = asked.form if isinstance(asked.form, list) else [asked.form]
-    if not samples:
-        raise invalid("the list of samples is empty")
-    first = samples[0]
-    if any((one.prompt, one.label) != (first.prompt, first.label) for one in samples):
-        raise invalid("the samples of a group have different prompts or labels; send each group by itself")
-    rubric = read_label_of_row(first.label)[0]
-    rollouts = [[*prompt_messages(one.prompt), assistant_message(one.response)] for one in samples]
-    if isinstance(asked.form, list):
-        group = as_group({"trajectories": [{"messages": one} for one in rollouts], "rubric": rubric})
-        return Whole(group)
-    key = key_of_prompt(first.prompt, digest([first.prompt, first.label]))
-    return [_sent(asked, "slime", key, asked.group_size(), rollouts[0], {"rubric": rubric})]
-
-
-def _write_remote_rm(asked: Asked, found: Sequence[Any]) -> bytes:
-    is_list = isinstance(asked.form, list)
-    rewards = [reward for reward, _ in (_of_whole(found) if is_list else found)]
-    return to_json(rewards if is_list else rewards[0])
-
-
-def _of_whole(found: Sequence[Any]) -> list[tuple[float, float]]:
-    """Return the reward of each rollout of a whole group; the constant for all if any of them has none."""
-    result: dict[str, Any] = msgspec.json.decode(found[0])
-    rewards = with_exact_ties([one["reward"] for one in result["trajectories"]])
-    scored = None not in rewards
-    return [(reward if scored and reward is not None else NEUTRAL, float(scored)) for reward in rewards]
+    sample = asked.form
+    messages = [*prompt_messages(sample.prompt), assistant_message(sample.response)]
+    key = key_of_prompt(sample.prompt, digest([sample.prompt, sample.label]))
+    shared = {"rubric": read_label_of_row(sample.label)[0]}
+    return [_sent(asked, "slime", key, asked.group_size(), messages, shared)]
 
 
 def _read_gym(asked: Asked) -> Work:
@@ -248,18 +225,6 @@ def _write_gym(asked: Asked, found: Sequence[Any]) -> bytes:
     return to_json({**asked.data, "reward": found[0][0], "judge_scored": found[0][1]})
 
 
-def _read_comparison(asked: Asked) -> Work:
-    members = [{"messages": items_for_judge(one.output)} for one in asked.form.response_objs]
-    group = {"context": asked.form.conversation_history, "trajectories": members, "rubric": asked.form.principle}
-    return Whole(as_group(group))
-
-
-def _write_comparison(_: Asked, found: Sequence[Any]) -> bytes:
-    pairs = _of_whole(found)
-    metrics = {"judge_scored": pairs[0][1]}
-    return to_json({"rewards": [reward for reward, _ in pairs], "metrics": metrics, "comparison_results": None})
-
-
 PATIENCE_OF: Final = {"openrlhf": 180.0, "slime": 120.0, "nemo_gym": None}
 """Seconds after which an engine gives up a request and sends it again; None means that it waits for ever.
 
@@ -270,15 +235,8 @@ ROUTES: Final = (
     Route("/v1/rollouts", forms.Rollout, _read_rollout, lambda _, found: _ENCODER.encode(found[0]), waits=True),
     Route("/v1/groups", forms.Group, _read_group, lambda _, found: found[0], waits=True),
     Route("/openrlhf", forms.OpenRlhfRequest, _read_openrlhf, _write_openrlhf, "openrlhf"),
-    Route(
-        "/slime/remote_rm",
-        forms.RemoteSample | list[forms.RemoteSample],
-        _read_remote_rm,
-        _write_remote_rm,
-        engine="slime",
-    ),
+    Route("/slime/remote_rm", forms.RemoteSample, _read_remote_rm, lambda _, found: to_json(found[0][0]), "slime"),
     Route("/verify", forms.GymRow, _read_gym, _write_gym, "nemo_gym"),
-    Route("/compare", forms.GymComparison, _read_comparison, _write_comparison, "nemo_gym"),
     # NeMo-Gym's agents send this before each rollout.
     Route("/seed_session", Any, lambda _: (), lambda _, __: b"{}", "nemo_gym"),
 )

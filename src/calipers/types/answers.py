@@ -99,7 +99,7 @@ class PlanState:
     seed: int = 0
 
 
-TOOL_NAMES: Final = ("list_files", "read_file", "search", "diff", "python")
+TOOL_NAMES: Final = ("list_files", "read_file", "diff", "python")
 """The tools that a judge may have. None of them runs a candidate's code, unless a judge's own program does so."""
 
 

@@ -77,12 +77,13 @@ async def test_systemone_is_asked_one_question_a_candidate_over_one_state(faulty
         assert f"attempt {key}," in one["instructions"]
 
 
-async def test_decisions_are_asked_in_openais_form(faulty: FaultyServer) -> None:
+async def test_decisions_are_asked_in_openais_form_and_are_another_judge_in_a_ledger(faulty: FaultyServer) -> None:
     await _judge(faulty, "decisions").complete(question("Which is best?"))
     body = faulty.posts[0]
     assert (faulty.asked[0].path, body["input"]) == ("/v1/decisions", "Which is best?")
     assert [one["name"] for one in body["questions"]] == list(KEYS)
     assert body["questions"][0]["levels"] == [{"label": level} for level in LEVELS]
+    assert [_judge(faulty, route).endpoint for route in ROUTES] == [f"{faulty.url}/{route}" for route in ROUTES]
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -122,9 +123,14 @@ async def test_what_is_no_distribution_for_every_candidate_is_no_answer(faulty: 
             assert caught.value.kind == "bad_reply", (route, told)
 
 
-async def test_answers_are_matched_by_name_and_never_by_place_alone(faulty: FaultyServer) -> None:
-    said = {key: _spread(l5=1.0) for key in ("DF", "BC", "GH", "JK")}
-    faulty.script(_answers("decisions", dict(said)))
+async def test_answers_are_matched_by_name_and_never_by_place(faulty: FaultyServer) -> None:
+    levels = {"DF": _spread(l9=1.0), "BC": _spread(l0=1.0), "GH": _spread(l0=1.0), "JK": _spread(l0=1.0)}
+    faulty.script(_answers("decisions", dict(levels)))
+    assert _read(await _judge(faulty, "decisions").complete(question())) == {"BC": 0, "DF": 100, "GH": 0, "JK": 0}
+    answer = _answers("decisions", dict(levels))
+    for one in answer.body["answers"]:
+        del one["name"]
+    faulty.script(answer)
     with pytest.raises(TransientError):
         await _judge(faulty, "decisions").complete(question())
 
@@ -162,16 +168,6 @@ async def test_a_model_that_cannot_decide_is_sent_to_chat_at_once(faulty: Faulty
         with pytest.raises(PermanentError, match="ask it in chat instead") as caught:
             await _judge(faulty).complete(question())
         assert caught.value.fatal
-
-
-def test_a_chat_judge_of_the_same_server_is_somebody_else_in_a_ledger(faulty: FaultyServer) -> None:
-    assert {_judge(faulty, route).endpoint for route in ROUTES} == {
-        f"{faulty.url}/systemone",
-        f"{faulty.url}/decisions",
-    }
-
-
-# --- which of two ----------------------------------------------------------------------------------------------------
 
 
 # --- llama.cpp's own decision endpoint -------------------------------------------------------------------------------

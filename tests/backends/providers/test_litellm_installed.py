@@ -92,9 +92,3 @@ async def test_what_is_refused_by_name_is_left_out(faulty: FaultyServer) -> None
 def test_a_provider_nobody_knows_is_refused_at_once() -> None:
     with pytest.raises(ConfigError, match="neither calipers nor LiteLLM knows it"):
         find_backend("nobody/model")
-
-
-async def test_check_names_the_variables_that_are_missing() -> None:
-    (warning,) = await LiteLLM("bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0").check()
-    assert "AWS" in warning
-    assert await LiteLLM("custom_openai/m", base_url="http://h/v1", api_key="k").check() == []

@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 sdk = pytest.importorskip("openai", reason="OpenAI's SDK is not installed: pip install openai (.ci/engines)")
-pydantic = pytest.importorskip("pydantic", reason="comes with OpenAI's SDK")
 
-from backends.asking import KEYS, question  # noqa: E402 - once the SDK was looked for
+from backends.asking import KEYS, question, require_fields  # noqa: E402 - once the SDK was looked for
 from calipers.backends.providers.decisions import LEVELS, OpenAIDecisions  # noqa: E402 - likewise
 from calipers.backends.providers.openai_compatible import (  # noqa: E402 - likewise
     OpenAICompatible,
@@ -82,7 +81,7 @@ async def test_every_field_of_a_chat_is_one_the_sdk_sends(faulty: FaultyServer, 
     params = {"logprobs": True, "top_logprobs": 20, "temperature": 0, "seed": 1}
     await OpenAICompatible("m", base_url=faulty.url, refused=known).complete(question(params=params))
     kinds = sdk.types.chat.completion_create_params
-    _require(
+    require_fields(
         faulty.posts[0],
         kinds.CompletionCreateParamsStreaming if known else kinds.CompletionCreateParamsNonStreaming,
     )
@@ -101,27 +100,6 @@ async def test_every_field_of_a_decision_is_one_the_sdk_sends_and_its_answers_ar
     known = sdk.types.Decision.model_validate({"model": "m", "answers": answers, "usage": usage}, strict=True)
     faulty.script(Answer(body=known.model_dump(mode="json")))
     completion = await OpenAIDecisions("m", base_url=faulty.url).complete(question(order=(0, 1)))
-    _require(faulty.posts[0], sdk.types.DecisionCreateParams)
+    require_fields(faulty.posts[0], sdk.types.DecisionCreateParams)
     assert json.loads(completion.text)["scores"] == {KEYS[0]: "50/100"}
     assert (completion.usage.input_tokens, completion.usage.cached_tokens) == (9, 4)
-
-
-def _require(body: dict[str, typing.Any], kind: typing.Any) -> None:
-    """Each value is of the SDK's type for its name, and no key of it is one that no TypedDict there has."""
-    fields = typing.get_type_hints(kind)
-    for name, value in body.items():
-        pydantic.TypeAdapter(fields[name]).validate_python(value)
-        assert _unknown(value, fields[name]) == set()
-
-
-def _unknown(value: object, kind: object) -> set[str]:
-    if isinstance(value, list):
-        return {name for item in value for name in _unknown(item, kind)}
-    known = _keys(kind)
-    return {name for name in value if known and name not in known} if isinstance(value, dict) else set()
-
-
-def _keys(kind: object) -> set[str]:
-    if typing.is_typeddict(kind):
-        return set(typing.get_type_hints(kind))
-    return {name for part in typing.get_args(kind) for name in _keys(part)}

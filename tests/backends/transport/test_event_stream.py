@@ -103,21 +103,15 @@ def test_a_stream_cut_anywhere_is_an_error_or_the_whole_answer() -> None:
             assert _said(whole[:at])["content"] == TEXT
 
 
-@pytest.mark.parametrize(
-    ("event", "kind"),
-    [
+def test_an_error_after_a_whole_verdict_still_is_an_error() -> None:
+    events: list[tuple[dict[str, Any], str]] = [
         ({"error": {"message": "upstream died", "code": 502}}, "server"),
         ({"error": "out of memory"}, "bad_reply"),
         ({"error": {"message": "slow down", "code": 429}}, "rate_limited"),
-        (
-            {"error": {"message": "odd"}, "choices": [{"delta": {"content": "}"}, "finish_reason": "error"}]},
-            "bad_reply",
-        ),
-    ],
-)
-def test_an_error_after_a_whole_verdict_still_is_an_error(event: dict[str, Any], kind: str) -> None:
-    error = _failure(_stream(*chunks(TEXT), event))
-    assert error.kind == kind
+        ({"error": {"message": "odd"}, "choices": [{"delta": {}, "finish_reason": "error"}]}, "bad_reply"),
+    ]
+    for event, kind in events:
+        assert _failure(_stream(*chunks(TEXT), event)).kind == kind, event
 
 
 def test_an_event_named_error_is_one_whatever_it_holds() -> None:
@@ -125,11 +119,11 @@ def test_an_event_named_error_is_one_whatever_it_holds() -> None:
     assert "it broke" in str(_failure(stream))
 
 
-@pytest.mark.parametrize("stream", [b"data: {\n\n", b"data: 7\n\n", b"data: [DONE]x\n\n", b"", b"hello"])
-def test_what_is_no_stream_of_chunks_is_a_bad_reply(stream: bytes) -> None:
-    error = _failure(stream)
-    assert isinstance(error, TransientError)
-    assert error.kind == "bad_reply"
+def test_what_is_no_stream_of_chunks_is_a_bad_reply() -> None:
+    for stream in (b"data: {\n\n", b"data: 7\n\n", b"data: [DONE]x\n\n", b"", b"hello"):
+        error = _failure(stream)
+        assert isinstance(error, TransientError)
+        assert error.kind == "bad_reply", stream
 
 
 def test_a_refusal_in_a_stream_is_a_refusal() -> None:

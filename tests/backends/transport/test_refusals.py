@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,20 +72,15 @@ def test_each_refusal_has_its_kind_and_may_pass_or_not() -> None:
     assert wrong == []
 
 
-def test_an_overflow_tells_both_sizes_when_the_server_does() -> None:
-    error = _error(400, _said("too long", type="exceed_context_size_error", n_prompt_tokens=5000, n_ctx=4096))
-    assert "5000 tokens" in str(error)
-    assert "4096" in str(error)
-
-
-def test_a_refused_key_names_the_variable_it_comes_from() -> None:
-    assert "JUDGE_API_KEY" in str(_error(401, b""))
-
-
-def test_a_redirect_names_the_address_to_use() -> None:
-    error = _error(308, b"", {"Location": "https://host/v1/chat/completions"})
-    assert isinstance(error, PermanentError)
-    assert "https://host/v1/chat/completions" in str(error)
+def test_a_refusal_names_what_helps() -> None:
+    for status, body, headers, words in (
+        (400, _said("x", type="exceed_context_size_error", n_prompt_tokens=5000, n_ctx=4096), {}, "5000 tokens.*4096"),
+        (401, b"", {}, "JUDGE_API_KEY"),
+        (308, b"", {"Location": "https://host/v1/chat/completions"}, "https://host/v1/chat/completions"),
+        (400, _said("x", code="context_length_exceeded"), {}, r"calls=\{'context_window': \.\.\.\}"),
+        (400, _said("This model's maximum context length is 4096 tokens."), {}, "^((?!context_window').)*$"),
+    ):
+        assert re.search(words, str(_error(status, body, headers))), (status, words)
 
 
 def test_retry_after_is_read_in_every_form() -> None:
@@ -98,23 +93,9 @@ def test_retry_after_is_read_in_every_form() -> None:
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "1e400"}, None),
         ({"retry-after-ms": "1500", "Retry-After": "2"}, 1.5),
-        ({"Retry-After": "Wed, 21 Oct 2026 07:28:30 GMT", "Date": "Wed, 21 Oct 2026 07:28:00 GMT"}, 30.0),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:30 GMT"}, 0.0),
+        ({"Retry-After": "Wed, 21 Oct 2026 07:28:30 GMT"}, None),
     ]
     assert [retry_after_seconds(headers) for headers, _ in cases] == [seconds for _, seconds in cases]
-
-
-def test_a_question_that_is_too_long_for_a_window_of_unknown_size_names_the_remedy() -> None:
-    untold = _error(400, _said("x", code="context_length_exceeded"))
-    assert "calls={'context_window': ...}" in str(untold)
-    told = _error(400, _said("This model's maximum context length is 4096 tokens."))
-    assert "context_window'" not in str(told)
-
-
-def test_retry_after_reaches_the_error() -> None:
-    error = _error(429, b"{}", {"Retry-After": "3"})
-    assert isinstance(error, TransientError)
-    assert error.retry_after == 3.0
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
@@ -122,13 +103,11 @@ def test_no_secret_survives_whatever_stands_around_it(before: str, after: str) -
     assert "hunter2-hunter2" not in excerpt(f"{before}hunter2-hunter2{after}", PEER.secrets)
 
 
-@pytest.mark.parametrize(
-    "text", ["bad key sk-proj-abcdefgh1234", "Authorization: Bearer abcdef123456", "gsk_abcdefgh12345"]
-)
-def test_what_looks_like_a_key_is_hidden_even_if_it_is_not_ours(text: str) -> None:
-    hidden = excerpt(text, ())
-    assert "[key]" in hidden
-    assert "abcdef" not in hidden
+def test_what_looks_like_a_key_is_hidden_even_if_it_is_not_ours() -> None:
+    for text in ("bad key sk-proj-abcdefgh1234", "Authorization: Bearer abcdef123456", "gsk_abcdefgh12345"):
+        hidden = excerpt(text, ())
+        assert "[key]" in hidden
+        assert "abcdef" not in hidden
 
 
 _JSON: st.SearchStrategy[Any] = st.recursive(
@@ -162,44 +141,34 @@ def test_echoes_of_the_request_are_not_searched() -> None:
     assert "temperature" not in read_refusal(HttpReply(400, {}, json.dumps(quoted).encode()), ()).prose
 
 
-@pytest.mark.parametrize(
-    ("said", "seconds"),
-    [
+def test_a_wait_in_prose_counts_where_no_header_names_one() -> None:
+    for said, seconds in (
         ("Please retry in 21.3s.", 21.3),
         ("Please try again in 20ms.", 0.02),
         ("try again in 6m0s", 360.0),
         ("later", None),
-    ],
-)
-def test_a_wait_told_in_prose_counts_where_no_header_tells_one(said: str, seconds: float | None) -> None:
-    error = _error(429, {"error": {"message": f"Too fast. {said}"}})
-    assert isinstance(error, TransientError)
-    assert error.retry_after == seconds
-    told_twice = _error(429, {"error": {"message": said}}, {"Retry-After": "3"})
-    assert isinstance(told_twice, TransientError)
-    assert told_twice.retry_after == 3.0
+    ):
+        for headers, wait in (({}, seconds), ({"Retry-After": "3"}, 3.0)):
+            error = _error(429, {"error": {"message": f"Too fast. {said}"}}, headers)
+            assert isinstance(error, TransientError)
+            assert error.retry_after == wait, said
 
 
 _GOOGLE = "You exceeded your current quota, please check your plan and billing details. Please retry in 21.3s."
 
 
-@pytest.mark.parametrize(
-    ("body", "headers", "fatal"),
-    [
-        ({"error": {"message": "broke", "code": "insufficient_quota"}}, {"Retry-After": "9"}, True),
-        ({"error": {"message": "Insufficient credits"}}, {}, True),
-        ({"error": {"message": "no", "type": "exceeded_current_quota_error"}}, {}, True),
-        ([{"error": {"message": _GOOGLE, "code": 429}}], {}, False),
-        ([{"error": {"message": _GOOGLE, "details": [{"violations": [{"quotaId": "RequestsPerMinute-Free"}]}]}}], {},
-         False),
-        ([{"error": {"message": _GOOGLE, "details": [{"violations": [{"quotaId": "RequestsPerDay-Free"}]}]}}], {},
-         True),
-        ({"error": {"message": "Rate limit reached for gpt in tokens per min. Try again in 1.2s."}}, {}, False),
-    ],
-)  # fmt: skip
-def test_a_used_up_quota_is_fatal_and_a_quota_by_the_minute_is_not(
-    body: Any, headers: dict[str, str], *, fatal: bool
-) -> None:
-    error = _error(429, body, headers)
-    assert error.kind == "rate_limited"
-    assert (isinstance(error, PermanentError) and error.fatal) is fatal
+def test_a_used_up_quota_is_fatal_and_a_quota_by_the_minute_is_not() -> None:
+    used_up: list[Any] = [
+        {"error": {"message": "Insufficient credits"}},
+        {"error": {"message": "no", "type": "exceeded_current_quota_error"}},
+        [{"error": {"message": _GOOGLE, "details": [{"violations": [{"quotaId": "RequestsPerDay-Free"}]}]}}],
+    ]
+    by_the_minute: list[Any] = [
+        [{"error": {"message": _GOOGLE, "code": 429}}],
+        [{"error": {"message": _GOOGLE, "details": [{"violations": [{"quotaId": "RequestsPerMinute-Free"}]}]}}],
+        {"error": {"message": "Rate limit reached for gpt in tokens per min. Try again in 1.2s."}},
+    ]
+    for body in (*used_up, *by_the_minute):
+        error = _error(429, body)
+        assert error.kind == "rate_limited"
+        assert (isinstance(error, PermanentError) and error.fatal) is (body in used_up), body

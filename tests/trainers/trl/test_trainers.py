@@ -63,7 +63,7 @@ def test_a_judge_that_refuses_every_question_ends_the_run_in_its_first_step(
     begun = len(server.posts)
     with pytest.raises(ConfigError, match="every question was refused"):
         train([reward], tmp_path, steps=50)
-    assert len(server.posts) - begun <= 4 + 1  # the groups of one step, and the question that settles it
+    assert len(server.posts) - begun <= 4  # the groups of one step
 
 
 # --- one reward function --------------------------------------------------------------------------------------------

@@ -20,138 +20,34 @@ from importlib.util import find_spec
 from typing import Final
 
 from calipers.errors import BackendError, ConfigError, PermanentError
+from calipers.render import text_bytes_and_images
 from calipers.types import NO_FAILED_CALLS, FailedCall, FailedCalls, FailureKind, JudgeRequest, Usage
 
 _log = logging.getLogger("calipers.calls")
 
 REPLY_TOKENS = 8192
 """The tokens reserved for a reply without a token limit."""
+_BYTES_A_TOKEN: Final = 3.0
+"""Fewer bytes per token than English text has (about 4), so that the reserved amount is seldom too small."""
+_IMAGE_BYTES: Final = 4000
+"""The bytes that an image counts as: providers charge hundreds to thousands of tokens, whatever the file's size."""
+
+COSTS_NOTHING: Final[frozenset[FailureKind]] = frozenset(
+    {"unreachable", "unauthorized", "not_found", "rate_limited", "bad_request", "context_window", "not_recorded"}
+)
+"""Kinds of failure that happen before the judge does any work, and so cost nothing."""
+NOTHING: Final = Usage(cost_usd=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What a judge may spend in its lifetime; None means no limit. ``tokens`` counts input and output together."""
-
-    calls: float | None = None
-    tokens: float | None = None
-    usd: float | None = None
-
-    @staticmethod
-    def of(given: object) -> Budget:
-        """Return the Budget for a backend's calls that ``given`` states: a Budget, or a mapping such as ``{"calls":
-        1000, "usd": 5.0}``.
-
-        Raises ConfigError for anything else.
-        """
-        known = [field.name for field in fields(Budget)]
-        if isinstance(given, Mapping):
-            if not given or (set(given) - set(known)):
-                raise ConfigError(
-                    f"budget={dict(given)!r}: it takes {', '.join(known)}, as in usd=5, in Python {{'usd': 5.0}}"
-                )
-            given = Budget(**given)
-        if not isinstance(given, Budget):
-            raise ConfigError(f"budget={given!r}: write {{'calls': 1000}}, {{'tokens': 2e6}} or {{'usd': 5.0}}")
-        for name in known:
-            amount = getattr(given, name)
-            if amount is not None and (
-                not isinstance(amount, int | float) or isinstance(amount, bool) or not 0 < amount < math.inf
-            ):
-                raise ConfigError(f"budget: {name}={amount!r}: it must be a finite number above 0")
-        return given
+def question_bytes(request: JudgeRequest) -> int:
+    """Return the UTF-8 bytes of a request to a judge's server. Unlike characters, about as many bytes make a token in
+    every script.
+    """
+    text, images = text_bytes_and_images(request)
+    return text + _IMAGE_BYTES * images
 
 
-@dataclass(slots=True)
-class Amount:
-    """What a call costs, or may cost at most."""
-
-    calls: float = 0
-    tokens: float = 0
-    usd: float = 0.0
-
-    def add(self, other: Amount, *, sign: int = 1) -> None:
-        """Add the cost of another judge call, or subtract it."""
-        self.calls += sign * other.calls
-        self.tokens += sign * other.tokens
-        self.usd += sign * other.usd
-
-
-class Purse:
-    """A budget with what is spent and reserved so far. Several judges may spend from it, in any loop or thread."""
-
-    def __init__(self, budget: object) -> None:
-        self.budget = Budget.of(budget)
-        self.spent = Amount()
-        self._held = Amount()
-        # Reentrant, because the garbage collector may end a call in a thread that is inside already.
-        self._lock = threading.RLock()
-        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
-        self._warned = False
-
-    def require_enough(self, model: str, pricing: Pricing | None, max_tokens: int | None) -> None:
-        """Raise ConfigError if one reply of ``model`` could exceed the budget, or if its price is not known."""
-        if self.budget.usd is not None and (pricing is None or pricing(Usage(1, 1)) is None):
-            raise ConfigError(
-                f"a budget in dollars needs the price of {model!r}, which is not known: give "
-                'calls={"price": (INPUT, OUTPUT)} in dollars per million tokens (--price IN,OUT)'
-                f"{price_list_hint()}"
-            )
-        reply = Usage(0, REPLY_TOKENS if max_tokens is None else max_tokens)
-        least = Amount(1, reply.output_tokens, (pricing(reply) if pricing is not None else None) or 0.0)
-        if short := self._exceeded(least, Amount()):
-            raise ConfigError(f"the budget does not cover one call: {short}; lower max_tokens or give more")
-
-    async def reserve(self, claim: Amount) -> None:
-        """Reserve ``claim``, and wait while calls in flight may release enough of what they reserved.
-
-        Raises PermanentError ("budget") if the budget cannot cover it.
-        """
-        while True:
-            with self._lock:
-                short = self._exceeded(claim, self._held)
-                if not short:
-                    self._held.add(claim)
-                    return
-                if self._held.calls == 0 or self._exceeded(claim, Amount()):
-                    break
-                loop = asyncio.get_running_loop()
-                turn: asyncio.Future[None] = loop.create_future()
-                self._waiting.append((loop, turn))
-            await turn
-        short = self._exceeded(claim, Amount()) or short
-        if not self._warned:
-            self._warned = True
-            _log.warning("the budget is spent, and no further call is made: %s", short)
-        raise PermanentError("budget", f"the budget is spent: {short}", fatal=True)
-
-    def charge(self, claim: Amount, spent: Amount) -> None:
-        """Release the reserved ``claim``, add what the judge's call spent, and wake the calls that wait."""
-        with self._lock:
-            self._held.add(claim, sign=-1)
-            self.spent.add(spent)
-            waiting, self._waiting = self._waiting, []
-        for loop, turn in waiting:
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits there any more
-                loop.call_soon_threadsafe(_wake, turn)
-
-    def _exceeded(self, claim: Amount, held: Amount) -> str:
-        """Return in words which limit ``claim`` exceeds beside what is ``held``, or an empty text if none."""
-        for field in fields(self.budget):
-            limit, spent = getattr(self.budget, field.name), getattr(self.spent, field.name)
-            asked = getattr(claim, field.name)
-            if limit is not None and spent + asked + getattr(held, field.name) > limit * (1 + 1e-9):
-                if field.name == "calls":
-                    return f"{spent:,.0f} of {limit:,.0f} calls are made"
-                if field.name == "usd":
-                    return f"${spent:,.4f} of ${limit:,.4f} is spent, and one more call may cost ${asked:,.4f}"
-                return f"{spent:,.0f} of {limit:,.0f} tokens are used, and one more call may take {asked:,.0f}"
-        return ""
-
-
-def _wake(turn: asyncio.Future[None]) -> None:
-    if not turn.done():
-        turn.set_result(None)
-
+# --- prices -----------------------------------------------------------------------------------------------------------
 
 Pricing = Callable[[Usage], float | None]
 """Returns the US dollars for the tokens of a call, or None if the price is unknown."""
@@ -182,7 +78,7 @@ class Price:
         match given:
             case Price():
                 return given
-            case Sequence() if len(given) in {2, 3} and all(map(_is_amount, given)):
+            case Sequence() if len(given) in {2, 3} and all(_is_number(one) and 0 <= one < math.inf for one in given):
                 return Price(*given)
         raise ConfigError(
             f"price={given!r}: write (input, output) or (input, output, cached), in US dollars per million tokens"
@@ -212,30 +108,163 @@ def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing 
             return float(prices.calc_price(tokens, model, provider_api_url=endpoint).total_price)
         except LookupError:
             unlisted = True
-            return None
         except ValueError:  # the list has no price for this kind of usage
-            return None
+            pass
+        return None
 
     return listed
 
 
-def price_list_hint() -> str:
-    """Return how to install the list of the providers' prices, for the end of an error message, or "" if the list is
-    installed.
-    """
-    return "" if find_spec("genai_prices") else ", or try pip install 'calipers[prices]', which knows many"
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+# --- budgets ----------------------------------------------------------------------------------------------------------
 
 
-COSTS_NOTHING: Final[frozenset[FailureKind]] = frozenset(
-    {"unreachable", "unauthorized", "not_found", "rate_limited", "bad_request", "context_window", "not_recorded"}
-)
-"""Kinds of failure that happen before the judge does any work, and so cost nothing."""
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a judge may spend in its lifetime; None means no limit. ``tokens`` counts input and output together."""
 
-NOTHING: Final = Usage(cost_usd=0.0)
+    calls: float | None = None
+    tokens: float | None = None
+    usd: float | None = None
+
+    @staticmethod
+    def of(given: object) -> Budget:
+        """Return the Budget for a backend's calls that ``given`` states: a Budget, or a mapping such as ``{"calls":
+        1000, "usd": 5.0}``.
+
+        Raises ConfigError for anything else.
+        """
+        known = [field.name for field in fields(Budget)]
+        if isinstance(given, Mapping) and given and set(given) <= set(known):
+            given = Budget(**given)
+        if not isinstance(given, Budget):
+            raise ConfigError(
+                f"budget={given!r}: it takes {', '.join(known)}, as in usd=5 or, in Python, {{'usd': 5.0}}"
+            )
+        for name in known:
+            amount = getattr(given, name)
+            if amount is not None and not (_is_number(amount) and 0 < amount < math.inf):
+                raise ConfigError(f"budget: {name}={amount!r}: it must be a finite number above 0")
+        return given
+
+
+@dataclass(slots=True)
+class Amount:
+    """What a call costs, or may cost at most."""
+
+    calls: float = 0
+    tokens: float = 0
+    usd: float = 0.0
+
+    @staticmethod
+    def at_most(request: JudgeRequest, pricing: Pricing | None) -> Amount:
+        """Return the highest cost that a call for ``request`` may have."""
+        reply = REPLY_TOKENS if request.max_tokens is None else request.max_tokens
+        usage = Usage(round(question_bytes(request) / _BYTES_A_TOKEN), reply)
+        dollars = None if pricing is None else pricing(usage)
+        return Amount(1, usage.input_tokens + usage.output_tokens, dollars or 0.0)
+
+    def after(self, usage: Usage) -> Amount:
+        """Return what a call with this reserved amount cost: what the server reports, and the reserved amount for any
+        part that it does not report.
+        """
+        tokens = usage.input_tokens + usage.output_tokens
+        return Amount(1, tokens or self.tokens, self.usd if usage.cost_usd is None else usage.cost_usd)
+
+    def after_failure(self, error: BackendError) -> Amount:
+        """Return the assumed cost of a call with this reserved amount that brought no answer."""
+        if error.usage is not None and error.usage.is_nonzero:
+            return self.after(error.usage)
+        if error.kind in COSTS_NOTHING:
+            return Amount()
+        # Servers do not bill their own failures. They may bill an answer that came too late or could not be used.
+        return Amount(1) if error.kind == "server" or error.usage is not None else self
+
+    def add(self, other: Amount, *, sign: int = 1) -> None:
+        """Add the cost of another judge call, or subtract it."""
+        self.calls += sign * other.calls
+        self.tokens += sign * other.tokens
+        self.usd += sign * other.usd
+
+
+class Purse:
+    """A budget with what is spent and reserved so far. Several judges may spend from it, in any loop or thread."""
+
+    def __init__(self, budget: object) -> None:
+        self.budget = Budget.of(budget)
+        self.spent = Amount()
+        self._held = Amount()
+        # Reentrant, because the garbage collector may end a call in a thread that is inside already.
+        self._lock = threading.RLock()
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._warned = False
+
+    def require_enough(self, model: str, pricing: Pricing | None, max_tokens: int | None) -> None:
+        """Raise ConfigError if one reply of ``model`` could exceed the budget, or if its price is not known."""
+        if self.budget.usd is not None and (pricing is None or pricing(Usage(1, 1)) is None):
+            hint = "" if find_spec("genai_prices") else ", or try pip install 'calipers[prices]', which knows many"
+            raise ConfigError(
+                f"a budget in dollars needs the price of {model!r}, which is not known: give "
+                f'calls={{"price": (INPUT, OUTPUT)}} in dollars per million tokens (--price IN,OUT){hint}'
+            )
+        reply = Usage(0, REPLY_TOKENS if max_tokens is None else max_tokens)
+        least = Amount(1, reply.output_tokens, (pricing(reply) if pricing is not None else None) or 0.0)
+        if short := self._exceeded(least, Amount()):
+            raise ConfigError(f"the budget does not cover one call: {short}; lower max_tokens or give more")
+
+    async def reserve(self, claim: Amount) -> None:
+        """Reserve ``claim``, and wait while calls in flight may release enough of what they reserved.
+
+        Raises PermanentError ("budget") if the budget cannot cover it.
+        """
+        while True:
+            with self._lock:
+                short = self._exceeded(claim, self._held)
+                if not short:
+                    self._held.add(claim)
+                    return
+                if self._held.calls == 0 or self._exceeded(claim, Amount()):
+                    break
+                loop = asyncio.get_running_loop()
+                turn: asyncio.Future[None] = loop.create_future()
+                self._waiting.append((loop, turn))
+            await turn
+        if not self._warned:
+            self._warned = True
+            _log.warning("the budget is spent, and no further call is made: %s", short)
+        raise PermanentError("budget", f"the budget is spent: {short}", fatal=True)
+
+    def charge(self, claim: Amount, spent: Amount) -> None:
+        """Release the reserved ``claim``, add what the judge's call spent, and wake the calls that wait."""
+        with self._lock:
+            self._held.add(claim, sign=-1)
+            self.spent.add(spent)
+            waiting, self._waiting = self._waiting, []
+        for loop, turn in waiting:
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits there any more
+                loop.call_soon_threadsafe(_wake, turn)
+
+    def _exceeded(self, claim: Amount, held: Amount) -> str:
+        """Return in words which limit ``claim`` exceeds beside what is ``held``, or an empty text if none."""
+        for field in fields(self.budget):
+            limit, spent = getattr(self.budget, field.name), getattr(self.spent, field.name)
+            asked = getattr(claim, field.name)
+            if limit is not None and spent + asked + getattr(held, field.name) > limit * (1 + 1e-9):
+                digits, unit = (4, "US dollars") if field.name == "usd" else (0, field.name)
+                more = "" if field.name == "calls" else f", and one more call may take {asked:,.{digits}f}"
+                return f"{spent:,.{digits}f} of {limit:,.{digits}f} {unit} are spent{more}"
+        return ""
+
+
+def _wake(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)
+
+
+# --- calls without an answer ------------------------------------------------------------------------------------------
 
 
 class Meter:

@@ -14,18 +14,10 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from calipers.backends.context_window import question_bytes
-from calipers.backends.limits.budget import (
-    COSTS_NOTHING,
-    NOTHING,
-    REPLY_TOKENS,
-    Amount,
-    Purse,
-    find_pricing,
-    report_failed_call,
-)
+from calipers.backends.limits.budget import NOTHING, Amount, Purse, find_pricing, report_failed_call
 from calipers.backends.limits.pool import Pool
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.interfaces import Backend, FullBackend, Record, full
@@ -36,8 +28,6 @@ _log = logging.getLogger("calipers.calls")
 _LONGEST_WAIT: Final = 30.0
 _UNREADABLE_REPLIES: Final = 2
 """The most calls for a request that may end in an unusable reply, because each of them may be billed."""
-_BYTES_A_TOKEN: Final = 3.0
-"""Fewer bytes per token than English text has (about 4), so that the reserved amount is seldom too small."""
 
 _DEAD: Final[frozenset[FailureKind]] = frozenset({"unreachable", "timeout", "server", "bad_reply"})
 """Failures of a server that is down. A rate limit is not among them, because only a working server sends it."""
@@ -82,11 +72,14 @@ class Limited(FullBackend):
         self.endpoint, self.model = backend.endpoint, backend.model
         self.name = name or type(backend).__name__
         self.warnings = self.bare.warnings
+        pool = self.bare if isinstance(self.bare, Pool) else None
+        self._send = partial(self._ask, self.bare) if pool is None else partial(pool.complete_with, self._ask)
         self._attempts, self._deadline, self._base = attempts, deadline, base
         self._concurrency = concurrency
         self._slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
         self._pricing = find_pricing(backend.endpoint, backend.model, price=price)
-        self._is_free = self._pricing is not None and self._pricing(Usage(10**6, 10**6)) == 0
+        is_free = self._pricing is not None and self._pricing(Usage(10**6, 10**6)) == 0
+        self._unknown_cost = NOTHING if is_free else None
         self._purse = None if budget is None else budget if isinstance(budget, Purse) else Purse(budget)
         if self._purse is not None:
             self._purse.require_enough(self.model, self._pricing, max_tokens)
@@ -97,6 +90,15 @@ class Limited(FullBackend):
         self._lock = threading.Lock()
         # Unseeded, because processes with the same seed would all call again at once. No result depends on the waits.
         self._draw: Callable[[float, float], float] = random.Random().uniform  # noqa: S311 - spreads load, guards nothing
+
+    @property
+    def spent(self) -> Amount:
+        """Return the calls, tokens and dollars of the budget spent so far, without the calls in flight."""
+        return Amount() if self._purse is None else self._purse.spent
+
+    async def check(self) -> Sequence[str]:
+        """Return the warnings of the backend's own check. Raises ConfigError when the server cannot be reached."""
+        return await self.bare.check()
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the backend's answer. Raises BackendError after the last attempt."""
@@ -109,8 +111,7 @@ class Limited(FullBackend):
         attempt, or once the time for attempts is used up; its message states the number of attempts.
         """
         started = self._clock()
-        loop = asyncio.get_running_loop()
-        slots = self._slots.get(loop) or self._new_slots(loop)
+        slots = self._slots.get(asyncio.get_running_loop()) or self._new_slots()
         unreadable = attempt = 0
         while True:
             attempt += 1
@@ -132,23 +133,15 @@ class Limited(FullBackend):
                 raise _given_up(error, attempt) from error
             await self._sleep(wait)  # outside the except block, so that the error is freed
 
-    async def check(self) -> Sequence[str]:
-        """Return the warnings of the backend's own check. Raises ConfigError when the server cannot be reached."""
-        return await self.bare.check()
-
-    @property
-    def spent(self) -> Amount:
-        """Return the calls, tokens and dollars of the budget spent so far, without the calls in flight."""
-        return Amount() if self._purse is None else self._purse.spent
-
-    def _new_slots(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore:
-        """Return the places for calls in flight of an event loop. A semaphore belongs to one loop, and trainers run
+    def _new_slots(self) -> asyncio.Semaphore:
+        """Return the places for calls in flight of this event loop. A semaphore belongs to one loop, and trainers run
         several.
         """
         with self._lock:
             # A semaphore with waiters refers to its loop, and would keep a closed one from being collected.
             for closed in [known for known in self._slots if known.is_closed()]:
                 del self._slots[closed]
+            loop = asyncio.get_running_loop()
             return self._slots.setdefault(loop, asyncio.Semaphore(self._concurrency or sys.maxsize))
 
     def _wait(self, error: TransientError, attempt: int, started: float) -> float:
@@ -170,35 +163,43 @@ class Limited(FullBackend):
 
     async def _call(self, request: JudgeRequest) -> Completion:
         """Make one call, unless the judge is paused or the budget is spent. Raises BackendError."""
-        breaker, purse = self._breaker, self._purse
-        trial = breaker is not None and breaker.why is not None and breaker.enter()
-        claim = spent = Amount()
+        breaker = self._breaker
+        if breaker is not None and breaker.why is not None:
+            breaker.enter()
+        if self._spacing is not None:
+            await self._turn(self._spacing)
         try:
-            if purse is not None:
-                claim = spent = self._claim(request)
-                await purse.reserve(claim)
-            try:
-                if self._spacing is not None:
-                    await self._turn(self._spacing)
-                if isinstance(self.bare, Pool):
-                    completion = await self.bare.complete_with(self._ask, request)
-                else:
-                    completion = await self._ask(self.bare, request)
-                if purse is not None:
-                    spent = self._real_cost(claim, completion.usage)
-            except BackendError as error:
-                spent = self._cost_of_failure(error, claim)
-                raise
-            finally:
-                if purse is not None:
-                    purse.charge(claim, spent)
+            completion = await (self._send(request) if self._purse is None else self._send_within(self._purse, request))
         except BackendError as error:
             if breaker is not None:
-                breaker.count(error, trial=trial)
+                breaker.count(error)
             raise
         if breaker is not None and breaker.failed:
             breaker.close()
         return completion
+
+    async def _send_within(self, purse: Purse, request: JudgeRequest) -> Completion:
+        """Make one call within the budget of ``purse``. A call that is broken off counts in full."""
+        claim = spent = Amount.at_most(request, self._pricing)
+        await purse.reserve(claim)
+        try:
+            completion = await self._send(request)
+            spent = claim.after(completion.usage)
+        except BackendError as error:
+            spent = claim.after_failure(error)
+            raise
+        finally:
+            purse.charge(claim, spent)
+        return completion
+
+    async def _turn(self, spacing: float) -> None:
+        """Wait until this request may begin: evenly spaced, so that a limit per second holds as well."""
+        with self._lock:
+            now = self._clock()
+            wait = max(0.0, self._free_at - now)
+            self._free_at = now + wait + spacing
+        if wait:
+            await self._sleep(wait)
 
     async def _ask(self, server: Backend, request: JudgeRequest) -> Completion:
         """Send ``request`` to ``server``, with the cost filled in; a call that fails is reported to the request."""
@@ -211,7 +212,7 @@ class Limited(FullBackend):
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, BackendError) and error.usage is not None:
                 error.usage = self._priced(error.usage)
-            report_failed_call(request, error, unknown=NOTHING if self._is_free else None)
+            report_failed_call(request, error, unknown=self._unknown_cost)
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and not task.cancelling():
                 raise RuntimeError("it cancelled its own call") from error
@@ -221,41 +222,11 @@ class Limited(FullBackend):
         usage = self._priced(completion.usage)
         return completion if usage is completion.usage else replace(completion, usage=usage)
 
-    async def _turn(self, spacing: float) -> None:
-        """Wait until this request may begin: evenly spaced, so that a limit per second holds as well."""
-        with self._lock:
-            now = self._clock()
-            wait = max(0.0, self._free_at - now)
-            self._free_at = now + wait + spacing
-        if wait:
-            await self._sleep(wait)
-
     def _priced(self, usage: Usage) -> Usage:
         # An answer is not free only because the server reports no tokens for it.
         if self._pricing is None or usage.cost_usd is not None or not (usage.input_tokens or usage.output_tokens):
             return usage
         return replace(usage, cost_usd=self._pricing(usage))
-
-    def _claim(self, request: JudgeRequest) -> Amount:
-        """Return the highest cost that a call may have."""
-        reply = REPLY_TOKENS if request.max_tokens is None else request.max_tokens
-        usage = Usage(round(question_bytes(request) / _BYTES_A_TOKEN), reply)
-        dollars = None if self._pricing is None else self._pricing(usage)
-        return Amount(1, usage.input_tokens + usage.output_tokens, dollars or 0.0)
-
-    def _cost_of_failure(self, error: BackendError, claim: Amount) -> Amount:
-        """Return the assumed cost of a call that brought no answer."""
-        if error.usage is not None and error.usage.is_nonzero:
-            return self._real_cost(claim, error.usage)
-        if error.kind in COSTS_NOTHING:
-            return Amount()
-        # Servers do not bill their own failures. They may bill an answer that came too late or could not be used.
-        return Amount(1) if error.kind == "server" or error.usage is not None else claim
-
-    def _real_cost(self, claim: Amount, usage: Usage) -> Amount:
-        """Return the cost that the server reports, with the reserved amount for any part that is not reported."""
-        tokens = usage.input_tokens + usage.output_tokens
-        return Amount(1, tokens or claim.tokens, claim.usd if usage.cost_usd is None else usage.cost_usd)
 
 
 class _Breaker:
@@ -263,38 +234,33 @@ class _Breaker:
 
     It opens after ten failed calls in a row over at least ten seconds (retries cover a restart), or after three fatal
     failures in a row (a revoked key, a model that is gone). Then calls at once raise a fatal PermanentError of the
-    kind that opened it. After a pause one call is let through; the pause doubles after each that fails. The first
-    answer closes it. Safe to use from several event loops.
+    kind that opened it, except for one call every fifteen seconds, which tests the judge. The first answer closes it.
+    Safe to use from several event loops.
     """
 
-    FAILURES, SECONDS, FATAL = 10, 10.0, 3
-    PAUSE, LONGEST_PAUSE = 5.0, 60.0
+    FAILURES, SECONDS, FATAL, PAUSE = 10, 10.0, 3, 15.0
 
     def __init__(self, judge: str, clock: Callable[[], float]) -> None:
         self._judge, self._clock, self._lock = judge, clock, threading.Lock()
         self.failed = self._fatal = 0
         self._since = self._test_at = 0.0
-        self._pause = self.PAUSE
         self.why: BackendError | None = None
         """The failure for which calls are paused, or None."""
 
-    def enter(self) -> bool:
-        """Return True if this call tests the paused judge, False if it is no longer paused.
-
-        Raises PermanentError if no test is due.
-        """
+    def enter(self) -> None:
+        """Let a call through that may test the paused judge. Raises PermanentError if no test is due."""
         with self._lock:
             why, now = self.why, self._clock()
             if why is None:
-                return False
+                return
             if now >= self._test_at:
-                self._test_at = now + self._pause  # the next test does not wait for this one, which may hang
-                return True
+                self._test_at = now + self.PAUSE  # the next test does not wait for this one, which may hang
+                return
         paused = f"{self._judge} is paused, because all recent calls failed; it is tested from time to time. "
         raise PermanentError(why.kind, f"{paused}The failure that paused it: {why}", fatal=True) from why
 
-    def count(self, error: BackendError, *, trial: bool) -> None:
-        """Note a failed call to the judge; ``trial`` says that it tested whether the pause may end."""
+    def count(self, error: BackendError) -> None:
+        """Note a failed call to the judge."""
         if error.kind in _ALIVE:
             return self.close()
         fatal = isinstance(error, PermanentError) and error.fatal and error.kind != "budget"
@@ -306,15 +272,13 @@ class _Breaker:
             self.failed += 1
             self._fatal = self._fatal + 1 if fatal else 0
             long = self.failed >= self.FAILURES and now - self._since >= self.SECONDS
-            if (not trial) if self.why is not None else not (long or self._fatal >= self.FATAL):
+            if self.why is not None or not (long or self._fatal >= self.FATAL):
                 return None
-            self._pause = min(self.LONGEST_PAUSE, self._pause * 2) if trial else self.PAUSE
             self.why = error.reworded(str(error))  # without a traceback, which would hold the call's data in memory
-            self._test_at = now + self._pause
-        _log.log(
-            logging.INFO if trial else logging.WARNING,
-            "%s: %d calls in a row failed (%s last): it is paused, and tested in %.0f s",
-            *(self._judge, self.failed, error.kind, self._pause),
+            self._test_at = now + self.PAUSE
+        _log.warning(
+            "%s: %d calls in a row failed (%s last): it is paused, and tested every %.0f s",
+            *(self._judge, self.failed, error.kind, self.PAUSE),
         )
         return None
 

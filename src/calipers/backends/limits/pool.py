@@ -5,7 +5,6 @@ Every member serves the same model.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import time
@@ -23,7 +22,10 @@ _ITS_OWN: Final[frozenset[FailureKind]] = frozenset(
     {"unreachable", "unauthorized", "not_found", "rate_limited", "server", "timeout"}
 )
 """Kinds of failure that are due to the server and not to the request, so that another member may answer."""
-_LONGEST_PAUSE: Final = 60.0
+_PAUSE: Final = 15.0
+"""For how many seconds a member that failed is skipped, if it does not name a time. Then one call tests it."""
+_LONG_PAUSE: Final = 60.0
+"""The same after a permanent failure, such as a wrong key."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +33,6 @@ class _Member:
     backend: FullBackend
     in_flight: int = 0
     calls: int = 0
-    failures: int = 0
     skipped_until: float = 0.0
 
 
@@ -39,10 +40,9 @@ class Pool(FullBackend):
     """Serves as a single judge whose requests go to several ``members``.
 
     A request goes to the member with the fewest calls in flight. The pool has the first member's endpoint, so the
-    ledger keys do not depend on the other members. A member that fails is skipped: at first for a second, later for up
-    to a minute, or as long as the server asks for. Then one call tests it. A failed request goes to another member at
-    once, unless the request caused the failure or timed out. If all members are skipped, the request goes to the
-    member whose pause ends first.
+    ledger keys do not depend on the other members. A member that fails is skipped for a while. A failed request goes to
+    another member at once, unless the request caused the failure or timed out. If all members are skipped, the request
+    goes to the member whose pause ends first.
     """
 
     def __init__(self, members: Sequence[Backend], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -80,7 +80,7 @@ class Pool(FullBackend):
                 if error.kind == "timeout":
                     break
             else:
-                member.failures = 0
+                member.skipped_until = 0.0
                 return completion
             finally:
                 with self._lock:
@@ -97,13 +97,16 @@ class Pool(FullBackend):
         """Check every backend of the pool and return all warnings. A backend that fails gives a warning. Raises
         ConfigError if all fail.
         """
-        found = await asyncio.gather(*(member.check() for member in self.members), return_exceptions=True)
-        if unexpected := [one for one in found if isinstance(one, BaseException) and not isinstance(one, ConfigError)]:
-            raise unexpected[0]
-        errors = [one for one in found if isinstance(one, ConfigError)]
-        if len(errors) == len(found):
+        warnings: list[str] = []
+        errors: list[ConfigError] = []
+        for member in self.members:
+            try:
+                warnings += await member.check()
+            except ConfigError as error:
+                errors.append(error)
+        if len(errors) == len(self.members):
             raise errors[0]
-        return [*map(str, errors), *(line for one in found if not isinstance(one, BaseException) for line in one)]
+        return [*map(str, errors), *warnings]
 
     def learned(self) -> Mapping[str, Any]:
         """Return what every backend of the pool learned about its server, by endpoint."""
@@ -122,27 +125,27 @@ class Pool(FullBackend):
         with self._lock:
             now = self._clock()
             left = [member for member in self._members if member not in tried]
-            due = [one for one in left if one.failures and one.skipped_until <= now and not one.in_flight]
-            usable = due or [one for one in left if not one.failures]
-            if usable:
+            if usable := [one for one in left if one.skipped_until <= now]:
                 chosen = min(usable, key=lambda member: (member.in_flight, member.calls))
             elif left and not tried:
                 chosen = min(left, key=lambda member: member.skipped_until)
             else:
                 return None
+            if chosen.skipped_until:  # this call tests it, and the others wait for what becomes of it
+                chosen.skipped_until = max(chosen.skipped_until, now + _PAUSE)
             chosen.in_flight += 1
             chosen.calls += 1
             return chosen
 
     def _skip(self, member: _Member, error: BackendError) -> None:
         with self._lock:
-            asked = (error.retry_after if isinstance(error, TransientError) else None) or 0.0
-            now, pause = self._clock(), max(asked, min(2.0 ** min(member.failures, 10), _LONGEST_PAUSE))
-            if now < member.skipped_until:  # calls that were in flight when the pause began do not extend it
-                return
-            member.failures += 1
-            member.skipped_until = now + pause
-        _log.warning(
-            "%s at %s: it fails (%s), and is skipped for %.0f s; other servers are asked instead",
-            *(self.model, member.backend.endpoint, error.kind, pause),
-        )
+            now, is_new = self._clock(), member.skipped_until == 0
+            pause = _LONG_PAUSE
+            if isinstance(error, TransientError):
+                pause = _PAUSE if error.retry_after is None else error.retry_after
+            member.skipped_until = max(member.skipped_until, now + pause)
+        if is_new:
+            _log.warning(
+                "%s at %s: it fails (%s), and is skipped for %.0f s; other servers are asked instead",
+                *(self.model, member.backend.endpoint, error.kind, pause),
+            )

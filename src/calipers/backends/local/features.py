@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from calipers.backends import features as content
-from calipers.backends.features import script, terms, words
+from calipers.backends.features import terms, words
 from calipers.types import RenderedGroup
 
 Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -47,14 +47,12 @@ class MeasuredGroup:
     """A group as a local judge sees it: ``values`` (candidates, features), and what kind of task it is.
 
     ``copies`` is the number of identical trajectories that each candidate stands for. ``task_terms`` are hashes of the
-    stems in the task's words, and ``script`` is its prevailing script (``latin``, ``unspaced``, ``other`` or "").
-    ``has_tools`` is True if a candidate calls a tool.
+    stems in the task's words. ``has_tools`` is True if a candidate used a tool.
     """
 
     values: Array
     copies: tuple[int, ...]
     task_terms: frozenset[int]
-    script: str
     has_tools: bool
 
     @property
@@ -80,8 +78,8 @@ def measure_group(view: RenderedGroup) -> MeasuredGroup:
     rows = [(*one.values, *measure_form(one.evidence.answer, one.task)) for one in measured]
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
     task = measured[0].task if measured else ""
-    has_tools = any(one.evidence.calls for one in measured)
-    return MeasuredGroup(values, copies, _hashed(terms(words(task))), script(task), has_tools)
+    has_tools = any(one.evidence.failed for one in measured)
+    return MeasuredGroup(values, copies, _hashed(terms(words(task))), has_tools)
 
 
 def _hashed(stems: Iterable[str]) -> frozenset[int]:

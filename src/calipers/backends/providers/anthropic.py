@@ -13,8 +13,9 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from calipers.backends.negotiation import Terms, schema_without
+from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend
+from calipers.backends.transport.event_stream import objects_in
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
     HttpReply,
@@ -82,13 +83,25 @@ class Anthropic(HttpBackend):
             body = {**fixed, "max_tokens": limit if terms.limit is None else min(limit, terms.limit)}
             body |= {name: value for name, value in request.params.items() if name not in terms.refused}
             if request.schema is not None and "json_schema" not in terms.refused and not terms.plain:
-                form = {"type": "json_schema", "schema": schema_without(request.schema, _UNKNOWN_TO_SCHEMAS)}
+                form = {"type": "json_schema", "schema": plain_schema(request.schema)}
                 body["output_config"] = {**body.get("output_config", {}), "format": form}
             return body
 
         reply = await self._accepted(request, frame)
-        latency = perf_counter() - started
-        return self._answered(read_message(reply, self.peer, latency=latency, may_call=bool(request.tools)))
+        return read_message(reply, self.peer, latency=perf_counter() - started, may_call=bool(request.tools))
+
+
+def plain_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of a request without the keywords that the API does not accept. A property whose name equals a
+    keyword stays.
+    """
+    plain: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in {"properties", "$defs"} and isinstance(value, Mapping):
+            plain[key] = {name: plain_schema(inner) for name, inner in value.items()}
+        elif key not in _UNKNOWN_TO_SCHEMAS:
+            plain[key] = plain_schema(value) if isinstance(value, Mapping) else value
+    return plain
 
 
 def _system(messages: Iterable[Message]) -> dict[str, Any]:
@@ -109,16 +122,16 @@ def _system(messages: Iterable[Message]) -> dict[str, Any]:
 
 def _messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """Return the messages after the system message; the results of a turn's tool calls are one message of the user."""
-    found: list[dict[str, Any]] = []
+    turns: list[dict[str, Any]] = []
     for message in messages:
         if message["role"] == "tool":
-            if found[-1]["role"] != "user":
-                found.append({"role": "user", "content": []})
+            if turns[-1]["role"] != "user":
+                turns.append({"role": "user", "content": []})
             result = {"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": message["content"]}
-            found[-1]["content"].append(result)
+            turns[-1]["content"].append(result)
         elif message["role"] != "system":
-            found.append(_message(message))
-    return found
+            turns.append(_message(message))
+    return turns
 
 
 def _tool(tool: Tool) -> dict[str, Any]:
@@ -180,7 +193,7 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
     content, ended = body.get("content"), finish_reason_of(body.get("stop_reason"))
     if not isinstance(content, list) and ended != "refused":
         raise TransientError("bad_reply", f"The answer has no content: {reply_excerpt(reply, peer)}")
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    blocks = objects_in(content)
     text, thinking = _joined(blocks, "text"), _joined(blocks, "thinking")
     answer = completion(reply, body, text, reasoning=thinking, finish=body.get("stop_reason"), latency=latency)
     if answer.finish_reason == "refused":

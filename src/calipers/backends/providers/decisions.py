@@ -64,24 +64,28 @@ class Decisions(HttpBackend):
         try:
             reply = await self._accepted(request, frame)
         except BackendError as error:
-            raise _permanent_if_cannot_decide(error, self.model) from error
+            text = str(error)
+            if "not a decision model" not in text and "not a single token" not in text and "HTTP 501" not in text:
+                raise
+            # Servers report it as a failure of their own.
+            why = f"{self.model} makes no decisions there: ask it in chat instead. {text}"
+            raise PermanentError("not_found", why, fatal=True) from error
         body = reply_json(reply, self.peer)
         with attach_usage(body.get("usage")):
             if body.get("error"):
                 raise error_in_200(body, body["error"], reply, self.peer)
             try:
-                answers = _answers(body["answers"], keys)
-                told = {key: _chances(answer) for key, answer in answers.items()}
+                chances = {key: _chances(answer) for key, answer in _answers(body["answers"], keys).items()}
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
                 # Whatever is missing or in the wrong place, the reply is not a complete answer.
-                said = reply_excerpt(reply, self.peer)
-                raise TransientError("bad_reply", f"Not an answer to every question: {said}") from None
-            known = {key: chances for key, chances in told.items() if chances is not None}
+                beginning = reply_excerpt(reply, self.peer)
+                raise TransientError("bad_reply", f"Not an answer to every question: {beginning}") from None
+            known = {key: one for key, one in chances.items() if one is not None}
             if not known:
                 raise declined_error(self.peer, "it refused to answer")
             text = scored_reply(known, request.max_score)
             answer = completion(reply, body, text, finish="stop", latency=perf_counter() - started)
-        return self._answered(replace(answer, reasoning=json.dumps(told)))
+        return replace(answer, reasoning=json.dumps(chances))
 
     def questions(self, keys: Sequence[str]) -> Any:
         """Return the questions about candidates in the form of the API."""
@@ -105,16 +109,13 @@ class OpenAIDecisions(Decisions):
 
 
 def _answers(answers: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return a decision API's answer to each question: an object by name, or a list in the order of the questions.
+    """Return a decision API's answer to each question: an object by name, or a list of answers with names.
 
-    Raises ValueError if a name in a list shows another order.
+    Raises an error if an answer is missing.
     """
-    if isinstance(answers, dict):
-        return {name: answers[name] for name in names}
-    found = dict(zip(names, answers, strict=True))
-    if any(answer.get("name") not in {name, None} for name, answer in found.items()):
-        raise ValueError("an answer to another question")
-    return found
+    if isinstance(answers, list):
+        answers = {answer["name"]: answer for answer in answers}
+    return {name: answers[name] for name in names}
 
 
 def _chances(answer: Mapping[str, Any]) -> Probabilities | None:
@@ -124,10 +125,10 @@ def _chances(answer: Mapping[str, Any]) -> Probabilities | None:
     """
     if answer.get("refusal") or answer.get("type") == "refusal":
         return None
-    told = answer["probabilities"]
-    if isinstance(told, list) and told and isinstance(told[0], dict):
-        told = {str(row["value"]): row["probability"] for row in told}
-    values = told if isinstance(told, list) else [told[str(level)] for level in range(len(LEVELS))]
+    stated = answer["probabilities"]
+    if isinstance(stated, list):
+        stated = {str(row["value"]): row["probability"] for row in stated}
+    values = [stated[str(level)] for level in range(len(LEVELS))]
     chances = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
     total = math.fsum(chances)
     if len(chances) != len(LEVELS) or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
@@ -149,26 +150,13 @@ def _state(request: JudgeRequest) -> str:
     return "\n\n".join(texts)
 
 
-def scored_reply(told: Mapping[str, Probabilities], top: int = 100) -> str:
+def scored_reply(chances: Mapping[str, Probabilities], top: int = 100) -> str:
     """Return the JSON reply of a decision judge: each candidate's expected level as its score, with its spread."""
     scores, why = {}, {}
-    for key, chances in told.items():
-        level = math.fsum(place * chance for place, chance in enumerate(chances))
-        spread = math.sqrt(math.fsum(chance * (place - level) ** 2 for place, chance in enumerate(chances)))
+    for key, shares in chances.items():
+        level = math.fsum(place * share for place, share in enumerate(shares))
+        spread = math.sqrt(math.fsum(share * (place - level) ** 2 for place, share in enumerate(shares)))
         # With the scale, so that a low score is not taken for one of a smaller scale.
         scores[key] = f"{round(top * level / _TOP, 2):g}/{top}"
         why[key] = f"level {level:.2f} of {_TOP}, give or take {spread:.2f}"
     return json.dumps({"explanations": why, "scores": scores})
-
-
-def _permanent_if_cannot_decide(error: BackendError, model: str) -> BackendError:
-    """Return a permanent error if the model cannot decide at all, which servers report as a failure of their own.
-
-    Any other error is returned unchanged.
-    """
-    text = str(error)
-    if "not a decision model" in text or "not a single token" in text or "HTTP 501" in text:
-        return PermanentError(
-            "not_found", f"{model} makes no decisions there: ask it in chat instead. {text}", fatal=True
-        )
-    return error

@@ -1,4 +1,4 @@
-"""The table of providers, and what the environment sets for each: address, key, headers, a ``.env`` file.
+"""The table of providers, and what the environment sets for each: address and key.
 
 The variables that a provider's own SDK and LiteLLM read apply here, too, so that judges are asked at the same server as
 the user's other tools. An address from the environment counts as chosen by the user.
@@ -7,10 +7,8 @@ the user's other tools. An address from the environment counts as chosen by the 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
@@ -30,9 +28,8 @@ class Provider:
 
     ``backend`` is ``module:attribute``, called with the model, ``base_url``, ``api_key``, ``timeout``, ``api_key_env``,
     ``headers`` if there are any, and ``options``. The variables ``other_keys`` may also hold the key, and the variables
-    ``tokens`` a bearer token instead of a key. ``headers`` maps each header to the variable with its value. Variables
-    that may hold another address are those in ``variables``, and for the key ``NAME_API_KEY`` also ``NAME_BASE_URL``
-    and ``NAME_API_BASE``.
+    ``tokens`` a bearer token instead of a key. Variables that may hold another address are those in ``variables``, and
+    for the key ``NAME_API_KEY`` also ``NAME_BASE_URL`` and ``NAME_API_BASE``.
     """
 
     base_url: str
@@ -43,30 +40,23 @@ class Provider:
     variables: tuple[str, ...] = ()
     other_keys: tuple[str, ...] = ()
     tokens: tuple[str, ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def addresses(self) -> tuple[str, ...]:
         """The variables that may hold another address of the provider. The first that is set counts."""
-        name = self.key.removesuffix("_API_KEY")
-        return (*self.variables, f"{name}_BASE_URL", f"{name}_API_BASE")
+        start = self.key.removesuffix("_API_KEY")
+        return (*self.variables, f"{start}_BASE_URL", f"{start}_API_BASE")
 
-    def credential(self, environment: Environment | None = None) -> str | None:
-        """Return the name of the variable that holds the provider's key or token, or None if none is set."""
-        variables = os.environ if environment is None else environment
-        return next((name for name in (self.key, *self.other_keys, *self.tokens) if variables.get(name)), None)
-
-    def named_address(self, environment: Environment | None = None) -> tuple[str, str] | None:
+    def named_address(self, environment: Environment) -> tuple[str, str] | None:
         """Return the provider's base URL from the environment, and the variable that holds it. Return None if none is
         set.
 
         Raises ConfigError for an address that cannot be read.
         """
-        variables = os.environ if environment is None else environment
-        name = next((one for one in self.addresses if variables.get(one, "").strip()), None)
+        name = next((one for one in self.addresses if environment.get(one, "").strip()), None)
         if name is None:
             return None
-        value = variables[name].strip()
+        value = environment[name].strip()
         try:
             return _completed(value, self), name
         except ValueError as error:
@@ -106,33 +96,38 @@ def request_target(
 ) -> RequestTarget:
     """Return the address, key and headers for requests to the provider ``name``.
 
-    The address is ``base_url``, else the environment's address, else the usual one. Headers from the environment are
-    sent only to the environment's or the provider's address, never to ``base_url``. Raises ConfigError for a missing
+    The address is ``base_url``, else the environment's address, else the usual one. Raises ConfigError for a missing
     key, and for an address that is not a URL.
     """
     variables = os.environ if environment is None else environment
     known: Provider = registry.BACKENDS.find(name)
-    url, named_by, headers = base_url, None, dict[str, str]()
+    url, named_by = base_url, None
     if url is None:
         url, named_by = known.named_address(variables) or (known.base_url, None)
-        headers = {header: variables[held] for header, held in known.headers.items() if variables.get(held)}
-    credential = known.credential(variables)
-    key = api_key
+    names = (known.key, *known.other_keys, *known.tokens)
+    credential = next((name for name in names if variables.get(name)), None)
+    key, headers = api_key, tuple[tuple[str, str], ...]()
     if api_key is None and credential in known.tokens:
-        headers["authorization"] = f"Bearer {variables[credential].strip()}"
+        headers = (("authorization", f"Bearer {variables[credential].strip()}"),)
     elif api_key is None and credential is not None:
         key = variables[credential]
     if known.needs_key and not key and credential is None and base_url is None:
         raise ConfigError(
-            f"{known.key} is not set, and {name}/ judges need it: export {known.key}=..., "
-            "or name a server of your own with a base URL, or try the embedded judge first."
+            f"{known.key} is not set, and {name}/ models need it: export {known.key}=..., or name a server of your own "
+            "with a base URL"
         )
     if not url.startswith(("http://", "https://")):
         where = f"{named_by} says {url!r}, which" if named_by else f"the base URL {url!r}"
         raise ConfigError(
             f"{where} does not begin with http:// or https://{'' if url else '; leave it out if none is meant'}"
         )
-    return RequestTarget(url.rstrip("/"), key, tuple(headers.items()), named_by)
+    return RequestTarget(url.rstrip("/"), key, headers, named_by)
+
+
+def nearest_provider(name: str) -> str | None:
+    """Return the provider that ``name`` is probably a misspelling of, if any; a judge in this process is none."""
+    near = registry.BACKENDS.nearest(name)
+    return near if near is not None and isinstance(registry.BACKENDS.find(near), Provider) else None
 
 
 def provider_of(judge: str) -> str | None:
@@ -145,38 +140,6 @@ def provider_of(judge: str) -> str | None:
         return None
     return name if isinstance(registry.BACKENDS.find(name), Provider) else None
 
-
-_VARIABLE: Final = re.compile(
-    r"""(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?:"([^"\\]*)"|'([^']*)'|((?!["']).*?))\s*(?:(?<=[\s="'])#.*)?"""
-)
-
-
-def use_env_file(path: str | Path, environment: MutableMapping[str, str] = os.environ) -> None:
-    """Set the variables of a ``.env`` file that the environment does not have yet, for judges' keys and addresses.
-
-    A line is ``NAME=value``, perhaps with ``export``, quotes or a comment. Raises ConfigError with file and line for
-    anything else, and never shows a value.
-    """
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"{path}: the file of variables cannot be read: {why}") from None
-    values: dict[str, str] = {}
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            variable = _VARIABLE.fullmatch(line.strip())
-            if variable is None or "\0" in line or "${" in (variable[2] or variable[4] or ""):
-                raise ConfigError(
-                    f"{path}:{number}: is no variable; write NAME=value without references or escapes, or # before a "
-                    "comment"
-                )
-            values[variable[1]] = variable[2] or variable[3] or variable[4] or ""
-    for name, value in values.items():
-        environment.setdefault(name, value)
-
-
-_OPENAI_HEADERS: Final = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
 
 PROVIDERS: Final[Mapping[str, Provider]] = {
     "anthropic": Provider(
@@ -224,12 +187,11 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     "moonshot": Provider("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
     "ollama": Provider("http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False, variables=("OLLAMA_HOST",)),
-    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", headers=_OPENAI_HEADERS),
+    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY"),
     "openai_decisions": Provider(
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
         backend="calipers.backends.providers.decisions:OpenAIDecisions",
-        headers=_OPENAI_HEADERS,
     ),
     "openrouter": Provider(
         "https://openrouter.ai/api/v1",

@@ -9,8 +9,9 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from calipers.backends.negotiation import ALTERNATIVES, Terms
+from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend
+from calipers.backends.transport.event_stream import objects_in
 from calipers.backends.transport.logprobs import logprobs_in
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
@@ -54,8 +55,7 @@ class OpenAICompatible(HttpBackend):
             return chat_body(request, terms, model=self.model, newer_names=newer, routing=self._routing)
 
         reply = await self._accepted(request, frame)
-        latency = perf_counter() - started
-        return self._answered(read_chat_reply(reply, self.peer, latency=latency, may_call=bool(request.tools)))
+        return read_chat_reply(reply, self.peer, latency=perf_counter() - started, may_call=bool(request.tools))
 
 
 class Azure(OpenAICompatible):
@@ -112,11 +112,8 @@ def chat_body(
     if form is not None:
         body |= {"response_format": form, **(routing or {})}
     body |= {name: value for name, value in request.params.items() if name not in refused}
-    if "top_logprobs" in body and "logprobs" in refused:
-        del body["top_logprobs"]
-    elif "top_logprobs" in body:
-        granted = (int(name.removeprefix(ALTERNATIVES)) for name in refused if name.startswith(ALTERNATIVES))
-        body["top_logprobs"] = min([body["top_logprobs"], *granted])
+    if "logprobs" in refused:
+        body.pop("top_logprobs", None)
     if "unstreamed" in refused and "stream" not in refused:
         body["stream"] = True
     if body.get("stream") and "stream_options" not in refused:
@@ -161,15 +158,15 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
         return replace(answer, finish_reason="tool_calls")
     # Some servers give a structured answer as the reply's only tool call.
     is_called = not text.strip() and not refusal and len(calls) == 1 and calls[0].arguments != "{}"
-    spoken = text_without_secrets(calls[0].arguments, peer.secrets) if is_called else text
-    answer = completion(reply, body, spoken, reasoning=reasoning, finish=finish, latency=latency)
+    answer_text = text_without_secrets(calls[0].arguments, peer.secrets) if is_called else text
+    answer = completion(reply, body, answer_text, reasoning=reasoning, finish=finish, latency=latency)
     if is_called:
         answer = replace(answer, text_source="tool_call")
     elif choice.get("logprobs") and len(answer.text) == len(text):  # they are found by their positions in the text
         answer = replace(answer, logprobs=logprobs_in(choice["logprobs"], text))
     if refusal or answer.finish_reason == "refused":
-        own = replace(answer, text=without_lone_surrogates(refusal), finish_reason="refused") if refusal else None
-        raise attach_reply(declined_error(peer, refusal or text), own)
+        refused = replace(answer, text=without_lone_surrogates(refusal), finish_reason="refused") if refusal else None
+        raise attach_reply(declined_error(peer, refusal or text), refused)
     return answer if answer.text.strip() or answer.finish_reason == "length" else _answer_in_reasoning(answer)
 
 
@@ -177,7 +174,7 @@ def _choice_and_message(
     body: Mapping[str, Any], reply: HttpReply, peer: Peer
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return the first choice of a chat reply and its message. Raises BackendError if there is none."""
-    choice = next(iter(_objects(body.get("choices"))[:1]), {})
+    choice = next(iter(objects_in(body.get("choices"))[:1]), {})
     for holder in (body, choice):
         if holder.get("error"):
             raise error_in_200(holder, holder["error"], reply, peer)
@@ -188,22 +185,17 @@ def _choice_and_message(
     raise TransientError("bad_reply", f"The answer has no message: {reply_excerpt(reply, peer)}")
 
 
-def _objects(value: object) -> list[dict[str, Any]]:
-    """Return the objects in a list of a chat reply; none if it is no list."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
 def _is_filtered(body: Mapping[str, Any]) -> bool:
     """Return whether Azure's results for the prompt say that its content filter stopped it."""
-    results = [row.get("content_filter_results") for row in _objects(body.get("prompt_filter_results"))]
-    found = [one for kinds in results if isinstance(kinds, dict) for one in kinds.values()]
-    return any(one.get("filtered") is True for one in _objects(found))
+    results = [row.get("content_filter_results") for row in objects_in(body.get("prompt_filter_results"))]
+    kinds = [one for result in results if isinstance(result, dict) for one in result.values()]
+    return any(one.get("filtered") is True for one in objects_in(kinds))
 
 
 def _text_reasoning_refusal(message: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the text, the reasoning and the refusal of a chat message. Each may be empty."""
     content = message.get("content")
-    parts = _objects(content)
+    parts = objects_in(content)
     text = content if isinstance(content, str) else _joined(parts, "text")
     reasoning = message.get("reasoning_content") or message.get("reasoning") or _joined(parts, "thinking")
     refusal = message.get("refusal") or _joined(parts, "refusal")
@@ -215,18 +207,18 @@ def _joined(parts: Sequence[Mapping[str, Any]], key: str) -> str:
     texts: list[object] = []
     for part in parts:
         value = part.get(key)
-        texts += [value] if isinstance(value, str) else [inner.get("text") for inner in _objects(value)]
+        texts += [value] if isinstance(value, str) else [inner.get("text") for inner in objects_in(value)]
     return "".join(one for one in texts if isinstance(one, str))
 
 
 def _tool_calls(message: Mapping[str, Any]) -> list[ToolCall]:
     """Return the calls of tools in a chat message, each with the name and the arguments that the model wrote."""
-    found = []
-    for function in _objects([call.get("function") for call in _objects(message.get("tool_calls"))]):
+    calls = []
+    for function in objects_in([call.get("function") for call in objects_in(message.get("tool_calls"))]):
         arguments = function.get("arguments") or "{}"
         written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        found.append(ToolCall(str(function.get("name") or ""), written))
-    return found
+        calls.append(ToolCall(str(function.get("name") or ""), written))
+    return calls
 
 
 def _answer_in_reasoning(completion: Completion) -> Completion:

@@ -24,6 +24,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -31,15 +32,11 @@ from calipers.errors import BackendError, InputError, PermanentError, TransientE
 from calipers.interfaces import FullBackend
 from calipers.types import Completion, FailureKind, FinishReason, JudgeRequest, Usage
 
-_SAYS: Final = ("scores", "text", "criteria", "error")
-_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+_CONTENT: Final = ("scores", "text", "criteria", "error")
+_KEYS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "scores": Mapping, "text": str, "criteria": (list, str), "error": Mapping, "group_id": str,
     "explanations": Mapping, "finish_reason": str, "reasoning": str, "usage": Mapping,
 }  # fmt: skip
-_INNER: Final[Mapping[str, set[str]]] = {
-    "usage": {"input_tokens", "output_tokens", "cached_tokens", "cost_usd"},
-    "error": {"kind", "message", "retry_after", "fatal"},
-}
 _MAY_PASS: Final = frozenset({"unreachable", "rate_limited", "server", "timeout", "bad_reply"})
 _PLACEHOLDER: Final = re.compile(r"\{\{(.{1,1000}?)\}\}", re.DOTALL)
 
@@ -62,7 +59,7 @@ class Scripted(FullBackend):
             where, name, numbered = "rows", "rows", list(enumerate(source, 1))
         self._by_group: dict[str | None, list[Row]] = {}
         for number, row in numbered:
-            if wrong := next(_row_errors(row), None):
+            if wrong := _why_wrong(row):
                 raise InputError(wrong, source=where, line=number)
             self._by_group.setdefault(row.get("group_id"), []).append(row)
         written = json.dumps([row for _, row in numbered], sort_keys=True, default=str).encode()
@@ -81,9 +78,7 @@ class Scripted(FullBackend):
         turn = request.ask.parent is not None if writes else request.ask.number  # there are two such questions at most
         row = rows[min(turn, len(rows) - 1)]
         if "error" in row:
-            error = _error(row["error"])
-            error.usage = Usage(**row["usage"]) if "usage" in row else None
-            raise error
+            raise _error(row)
         return Completion(
             text=_text(row, request),
             finish_reason=row.get("finish_reason", "stop"),
@@ -113,11 +108,14 @@ def _text(row: Row, request: JudgeRequest) -> str:
     return json.dumps({"explanations": explained, "scores": scores}, ensure_ascii=False)
 
 
-def _error(said: Row) -> BackendError:
-    kind, message = said["kind"], said.get("message", "scripted error")
-    if kind in _MAY_PASS and not said.get("fatal"):
-        return TransientError(kind, message, retry_after=said.get("retry_after"))
-    return PermanentError(kind, message, fatal=bool(said.get("fatal")))
+def _error(row: Row) -> BackendError:
+    stated = row["error"]
+    kind, message = stated["kind"], stated.get("message", "scripted error")
+    error: BackendError = PermanentError(kind, message, fatal=bool(stated.get("fatal")))
+    if kind in _MAY_PASS and not stated.get("fatal"):
+        error = TransientError(kind, message, retry_after=stated.get("retry_after"))
+    error.usage = Usage(**row["usage"]) if "usage" in row else None
+    return error
 
 
 def _read(path: Path) -> Iterator[tuple[int, Any]]:
@@ -136,23 +134,20 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
                 raise InputError(f"not JSON: {error}", source=str(path), line=number) from error
 
 
-def _row_errors(row: Any) -> Iterator[str]:
-    """Yield what is wrong with a row of a script."""
+def _why_wrong(row: Any) -> str:
+    """Return what is wrong with a row of a script, or "" for a sound one."""
     if not isinstance(row, Mapping):
-        yield "a row is an object"
-        return
-    if unknown := sorted(set(row) - _TYPES.keys()):
-        yield f"unknown keys {unknown}; known are {sorted(_TYPES)}"
-    says = [key for key in _SAYS if key in row]
-    if len(says) != 1:
-        yield f"a row has exactly one of {', '.join(_SAYS)}, not {says or 'none'}"
-    for key, kind in _TYPES.items():
-        if key in row and not isinstance(row[key], kind):
-            yield f"{key} has the wrong type: {type(row[key]).__name__}"
-        elif key in _INNER and set(row.get(key, ())) - (known := _INNER[key]):
-            yield f"{key} is an object with the keys {', '.join(sorted(known))}"
-    choices: list[tuple[str, Any, Any]] = [("finish_reason", row.get("finish_reason", "stop"), FinishReason)]
-    choices += [("error.kind", row["error"].get("kind"), FailureKind)] if "error" in row else []
-    for key, value, kinds in choices:
-        if value not in get_args(kinds):
-            yield f"{key} is one of {', '.join(get_args(kinds))}"
+        return "a row is an object"
+    if unknown := sorted(set(row) - _KEYS.keys()):
+        return f"unknown keys {unknown}; known are {sorted(_KEYS)}"
+    content = [key for key in _CONTENT if key in row]
+    if len(content) != 1:
+        return f"a row has exactly one of {', '.join(_CONTENT)}, not {content or 'none'}"
+    if wrong := next((key for key, kind in _KEYS.items() if key in row and not isinstance(row[key], kind)), None):
+        return f"{wrong} has the wrong type: {type(row[wrong]).__name__}"
+    allowed = [
+        ("finish_reason", {row.get("finish_reason", "stop")}, get_args(FinishReason)),
+        ("error.kind", {row["error"].get("kind")} if "error" in row else set(), get_args(FailureKind)),
+        ("usage", set(row.get("usage", ())), [field.name for field in fields(Usage)]),
+    ]
+    return next((f"{name}: allowed are {', '.join(known)}" for name, given, known in allowed if given - {*known}), "")

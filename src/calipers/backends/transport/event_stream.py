@@ -72,7 +72,8 @@ def stream_events(stream: bytes) -> Iterator[tuple[str, str]]:
             name, data = "", ""
 
 
-def _objects(value: object) -> list[dict[str, Any]]:
+def objects_in(value: object) -> list[dict[str, Any]]:
+    """Return the objects in a list of a server's reply; none if it is no list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
@@ -81,7 +82,7 @@ def _add_chunk(body: dict[str, Any], choice: dict[str, Any], chunk: Mapping[str,
     for name in ("model", "system_fingerprint"):
         body[name] = body[name] or chunk.get(name)
     body["usage"] = chunk.get("usage") or body["usage"]
-    for row in _objects(chunk.get("choices"))[:1]:  # the first and the last chunk may have none
+    for row in objects_in(chunk.get("choices"))[:1]:  # the first and the last chunk may have none
         if not row.get("index"):  # else another answer to the same request, which calipers did not ask for
             body["usage"] = body["usage"] or row.get("usage")
             _add_row(choice, row)
@@ -102,8 +103,8 @@ def _add_row(choice: dict[str, Any], row: Mapping[str, Any]) -> None:
         if isinstance(piece, str):
             message[name].append(piece)
         else:
-            message.setdefault("parts", []).extend(_objects(piece))
-    for call in _objects(delta.get("tool_calls")):
+            message.setdefault("parts", []).extend(objects_in(piece))
+    for call in objects_in(delta.get("tool_calls")):
         function, index = call.get("function"), call.get("index")
         if isinstance(function, dict):
             calls = message.setdefault("tool_calls", {})

@@ -7,7 +7,6 @@ trainers run their own event loops, sometimes several, and close them in differe
 from __future__ import annotations
 
 import asyncio
-import atexit
 import io
 import threading
 import urllib.request
@@ -32,8 +31,6 @@ _BIG_BODY = 2**20
 """aiohttp gets a larger body as a file object, which it sends in pieces instead of blocking the loop."""
 _CONNECT_SECONDS = 15.0
 """Short, so that a host that drops packets is noticed long before a slow judge would have answered."""
-_EXIT_SECONDS = 2.0
-"""How long the exit of the interpreter waits for an event loop that still runs in another thread."""
 
 _Owner: TypeAlias = AsyncGenerator[aiohttp.ClientSession]
 _Sessions: TypeAlias = MutableMapping[asyncio.AbstractEventLoop, tuple[_Owner, aiohttp.ClientSession]]
@@ -56,7 +53,7 @@ class HttpClient:
         self._targets: dict[str, yarl.URL] = {}
         self._sessions: _Sessions = {}
         self._lock = threading.Lock()
-        weakref.finalize(self, _close_sessions, self._sessions, self._lock, weakref.ref(self))
+        weakref.finalize(self, _forget_closed_loops, self._sessions, self._lock)
 
     async def request(self, method: Literal["GET", "POST"], path: str, *, body: bytes | None = None) -> HttpReply:
         """Return the server's reply, whatever its status. Raises BackendError if no complete reply came."""
@@ -172,33 +169,6 @@ def _forget_closed_loops(sessions: _Sessions, lock: threading.Lock) -> None:
             if session.connector is not None:
                 # On a closed loop this only marks the connector as closed. One step of the awaitable avoids a warning.
                 next(iter(session.connector.close().__await__()), None)
-
-
-def _close_sessions(sessions: _Sessions, lock: threading.Lock, client: weakref.ref[object]) -> None:
-    """Close the sessions of a client that is garbage-collected, or that still exists when the interpreter exits.
-
-    On a running loop, asyncio finalises the generator. On an idle loop that is never closed, the session is closed at
-    interpreter exit, because aiohttp would complain.
-    """
-    _forget_closed_loops(sessions, lock)
-    at_exit = client() is not None
-    for loop, (owner, _) in list(sessions.items()):
-        if at_exit:
-            _finish(loop, owner)
-        elif not loop.is_running():
-            atexit.register(_finish, loop, owner)
-
-
-def _finish(loop: asyncio.AbstractEventLoop, owner: _Owner) -> None:
-    """Close a session at interpreter exit, in the thread of its event loop."""
-    if loop.is_running():  # in a daemon thread
-        asyncio.run_coroutine_threadsafe(_close(owner), loop).result(_EXIT_SECONDS)
-    elif not loop.is_closed():
-        loop.run_until_complete(_close(owner))
-
-
-async def _close(owner: _Owner) -> None:
-    await owner.aclose()
 
 
 def _proxy_for(url: yarl.URL) -> str | None:

@@ -11,12 +11,11 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from calipers.backends.transport.event_stream import objects_in
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page, reported_usage, token_count
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import FailureKind, Usage
@@ -75,14 +74,14 @@ def parse_refusal(
     detail = inner if isinstance(inner, dict) else {**body, "message": inner} if isinstance(inner, str) else body
     messages: list[str] = []
     names: list[str] = []
-    for row in [detail, *(row for key in ("detail", "errors") for row in _rows(detail.get(key)))]:
+    for row in [detail, *(row for key in ("detail", "errors") for row in objects_in(detail.get(key)))]:
         messages += [row[key] for key in ("message", "msg", "detail") if isinstance(row.get(key), str)]
         loc = row.get("loc")
         fields = [row.get("param"), *(loc if isinstance(loc, list) else ())]
         names += [part for field in fields if isinstance(field, str) for part in field.split(".") if part != "body"]
-    google = _rows(detail.get("details"))
+    google = objects_in(detail.get("details"))
     # Only the names of Google's quotas distinguish a quota per day from a quota per minute.
-    quotas = [row.get("quotaId") for part in google for row in _rows(part.get("violations"))]
+    quotas = [row.get("quotaId") for part in google for row in objects_in(part.get("violations"))]
     codes = " ".join(str(code) for code in (detail.get("code"), detail.get("type"), *quotas) if code is not None)
     spoken = "; ".join(messages)
     prose = _ECHO.sub("", f"{spoken} {codes}"[:8_000]).lower()
@@ -103,26 +102,13 @@ def parse_refusal(
     )
 
 
-def _rows(value: object) -> list[Mapping[str, Any]]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-
-
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the wait in seconds that a server's headers ask for, or None.
-
-    If they give a date, it is compared with the server's own clock.
-    """
+    """Return the wait in seconds that a server's headers ask for, or None. A date is not read."""
     try:
         if "retry-after-ms" in headers:
             return _plausible_wait(float(headers["retry-after-ms"]) / 1000)
         return _plausible_wait(float(headers["Retry-After"])) if "Retry-After" in headers else None
     except ValueError:
-        pass
-    try:
-        date = headers.get("Date")
-        now = parsedate_to_datetime(date) if date else datetime.now(UTC)
-        return _plausible_wait((parsedate_to_datetime(headers["Retry-After"]) - now).total_seconds())
-    except (ValueError, TypeError, OverflowError, KeyError):  # OverflowError: a date whose year has 23 digits
         return None
 
 

@@ -105,7 +105,7 @@ def completion(
         finish_reason=finish_reason_of(finish),
         reasoning=without_lone_surrogates(condense_reply(reasoning)),
         model=without_lone_surrogates(model) if isinstance(model, str) else None,
-        usage=usage_of(body.get("usage")),
+        usage=reported_usage(body.get("usage")) or Usage(),
         latency=latency,
         sent=reply.sent,
         fingerprint=without_lone_surrogates(version) if isinstance(version, str) else None,
@@ -199,29 +199,20 @@ def excerpt(text: str, secrets: Iterable[str]) -> str:
 # --- usage ------------------------------------------------------------------------------------------------------------
 
 
-def usage_of(said: object) -> Usage:
-    """Return the tokens and dollars in a server's usage object of any API, or zeros if it is not a usage object."""
-    return reported_usage(said) or Usage()
-
-
-def reported_usage(said: object) -> Usage | None:
+def reported_usage(stated: object) -> Usage | None:
     """Return the tokens and dollars in a server's usage object, or None if it holds no usable count.
 
-    A count without the input or without the output is unusable, because it would be too low. A total supplies the
-    missing part. Anthropic counts tokens read from its cache and tokens written to it separately; both are input.
+    A count without the input or without the output is unusable, because it would be too low. Anthropic counts tokens
+    read from its cache and tokens written to it separately; both are input.
     """
-    if not isinstance(said, Mapping):
+    if not isinstance(stated, Mapping):
         return None
-    details = said.get("prompt_tokens_details") or said.get("input_tokens_details")
-    read, written = _count(said, "cache_read_input_tokens") or 0, _count(said, "cache_creation_input_tokens") or 0
-    hit = _count(details, "cached_tokens") if isinstance(details, Mapping) else _count(said, "prompt_cache_hit_tokens")
-    given = _count(said, "prompt_tokens", "input_tokens")
-    produced = _count(said, "completion_tokens", "output_tokens")
-    total = _count(said, "total_tokens")
-    if total is not None:
-        given = total - produced if given is None and produced is not None and produced <= total else given
-        produced = total - given if produced is None and given is not None and given <= total else produced
-    cost = said.get("cost")  # in dollars; one that a router does not state is unknown, not 0
+    details = stated.get("prompt_tokens_details") or stated.get("input_tokens_details")
+    read, written = (_count(stated, f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
+    hit = _count(details, "cached_tokens") if isinstance(details, Mapping) else None
+    given = _count(stated, "prompt_tokens", "input_tokens")
+    produced = _count(stated, "completion_tokens", "output_tokens")
+    cost = stated.get("cost")  # in dollars; one that a router does not state is unknown, not 0
     is_number = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _ABSURD
     dollars = float(cost) if is_number and cost is not None else None
     if given is None or produced is None:
@@ -230,14 +221,14 @@ def reported_usage(said: object) -> Usage | None:
 
 
 @contextmanager
-def attach_usage(said: object) -> Iterator[None]:
-    """Attach the usage in a server's reply to every BackendError raised in the block. ``said`` is the usage object in
+def attach_usage(stated: object) -> Iterator[None]:
+    """Attach the usage in a server's reply to every BackendError raised in the block. ``stated`` is the usage object in
     the reply.
     """
     try:
         yield
     except BackendError as error:
-        error.usage = reported_usage(said) or error.usage
+        error.usage = reported_usage(stated) or error.usage
         raise
 
 
@@ -246,18 +237,9 @@ def token_count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _ABSURD else None
 
 
-def _count(said: Mapping[str, Any], *names: str) -> int | None:
-    """Return the first field among ``names`` that holds a number of tokens, which may be 0, or None.
-
-    Servers write it as 12, 12.0 or "12".
-    """
-    for value in map(said.get, names):
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            continue
-        try:
-            number = float(value)
-        except (ValueError, OverflowError):
-            continue
-        if 0 <= number < _ABSURD and number.is_integer():
-            return int(number)
+def _count(stated: Mapping[str, Any], *names: str) -> int | None:
+    """Return the first field among ``names`` that holds a number of tokens, which may be 0, or None."""
+    for value in map(stated.get, names):
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _ABSURD:
+            return int(value)
     return None
