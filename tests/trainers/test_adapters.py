@@ -128,7 +128,7 @@ async def test_a_judge_whose_every_call_is_refused_ends_the_run_at_its_first_bat
     for _ in range(2):
         with pytest.raises(ConfigError, match=r"every question was refused.*does not exist"):
             await play([JOKE])
-    assert (stopped, len(faulty.posts)) == ([1], 2)
+    assert (stopped, len(faulty.posts)) == ([1], 1)
 
 
 @adapters
