@@ -190,9 +190,9 @@ def _read(row: dict[str, Any]) -> TrajectoryGroup | str:
 def _table(results: Sequence[GroupResult | str]) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - comes with Ray Data
 
-    scored = [None if isinstance(one, str) else one for one in results]
-    errors = [without_lone_surrogates(one) if isinstance(one, str) else None for one in results]
-    rewards = [one and [each.reward for each in one.trajectories] for one in scored]
+    scored = [None if isinstance(result, str) else result for result in results]
+    errors = [without_lone_surrogates(result) if isinstance(result, str) else None for result in results]
+    rewards = [one and [trajectory.reward for trajectory in one.trajectories] for one in scored]
     columns = {
         "group_id": pa.array([one and without_lone_surrogates(one.group_id) for one in scored], pa.string()),
         "status": pa.array([one and one.status for one in scored], pa.string()),

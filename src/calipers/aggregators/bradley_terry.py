@@ -41,13 +41,19 @@ class BradleyTerry:
         Candidates that no chain of comparisons links to the largest linked set stay None, because their offset is
         unknown. Standard errors are those of the model (each comparison independent), and None if nothing was compared.
         """
-        comparisons = [one for one in judgments if isinstance(one, Comparison) and one.first != one.second]
-        linked = largest_linked_set([(one.first, one.second) for one in comparisons], n)
+        comparisons = [
+            judgment for judgment in judgments if isinstance(judgment, Comparison) and judgment.first != judgment.second
+        ]
+        linked = largest_linked_set([(comparison.first, comparison.second) for comparison in comparisons], n)
         values: list[float | None] = [None] * n
         stderrs: list[float | None] = [None] * n
         if linked:
             column = {item: place for place, item in enumerate(linked)}
-            kept = [(column[one.first], column[one.second], one.margin) for one in comparisons if one.first in column]
+            kept = [
+                (column[comparison.first], column[comparison.second], comparison.margin)
+                for comparison in comparisons
+                if comparison.first in column
+            ]
             strengths, errors = _fit(kept, len(linked), self)
             for item, place in column.items():
                 values[item] = round(strengths[place], DIGITS) + 0.0

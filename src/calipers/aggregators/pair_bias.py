@@ -128,17 +128,21 @@ class BiasCorrected:
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """Return the scores that the aggregator ``within`` makes of the corrected judgments."""
-        swapped = {(one.slot, one.second, one.first) for one in judgments if isinstance(one, Comparison)}
+        swapped = {
+            (judgment.slot, judgment.second, judgment.first)
+            for judgment in judgments
+            if isinstance(judgment, Comparison)
+        }
         corrected: list[Judgment] = []
         by_slot: dict[int, list[Rating]] = {}
-        for one in judgments:
-            match one:
-                case Comparison() if (one.slot, one.first, one.second) not in swapped:
-                    corrected.append(self._in_one_order(one))
-                case Rating() if one.slot in self.positions:
-                    by_slot.setdefault(one.slot, []).append(one)
+        for judgment in judgments:
+            match judgment:
+                case Comparison() if (judgment.slot, judgment.first, judgment.second) not in swapped:
+                    corrected.append(self._in_one_order(judgment))
+                case Rating() if judgment.slot in self.positions:
+                    by_slot.setdefault(judgment.slot, []).append(judgment)
                 case _:
-                    corrected.append(one)
+                    corrected.append(judgment)
         for slot, ratings in by_slot.items():
             corrected += self.positions[slot].without_bias(ratings)
         scores = self.within(corrected, n)
@@ -157,7 +161,7 @@ def shrink_into_bounds(scores: Scores, low: float, high: float) -> Scores:
     If one is outside, all are shrunk towards their mean by the same factor. Clipping would tie the scores that are
     outside.
     """
-    known = [one for one in scores.values if one is not None]
+    known = [value for value in scores.values if value is not None]
     if not known or (min(known) >= low and max(known) <= high):
         return scores
     mean = min(max(sum(known) / len(known), low), high)
@@ -165,6 +169,8 @@ def shrink_into_bounds(scores: Scores, low: float, high: float) -> Scores:
     factor = min([1.0, *(room / one for one, room in zip(most, (high - mean, mean - low), strict=True) if one > room)])
     return replace(
         scores,
-        values=tuple(None if one is None else round(mean + factor * (one - mean), 6) + 0.0 for one in scores.values),
-        stderrs=tuple(None if one is None else round(factor * one, 6) for one in scores.stderrs),
+        values=tuple(
+            None if value is None else round(mean + factor * (value - mean), 6) + 0.0 for value in scores.values
+        ),
+        stderrs=tuple(None if stderr is None else round(factor * stderr, 6) for stderr in scores.stderrs),
     )

@@ -101,12 +101,12 @@ def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | 
     highest = max(one for _, row in rows for one in row if one is not None)
     # One judge's standard deviation may move another judge's outlier off the scale. Then all scores are shrunk by the
     # same factor, so that none are tied.
-    furthest = [(one, highest - level if one > 0 else level - lowest) for one in scores.values if one]
+    furthest = [(value, highest - level if value > 0 else level - lowest) for value in scores.values if value]
     spread = min([spread, *(max(room, 0.0) / abs(one) for one, room in furthest)])
     return replace(
         scores,
-        values=tuple(None if one is None else round(level + spread * one, DIGITS) + 0.0 for one in scores.values),
-        stderrs=tuple(None if one is None else round(spread * one, DIGITS) for one in scores.stderrs),
+        values=tuple(None if value is None else round(level + spread * value, DIGITS) + 0.0 for value in scores.values),
+        stderrs=tuple(None if stderr is None else round(spread * stderr, DIGITS) for stderr in scores.stderrs),
     )
 
 
@@ -151,6 +151,6 @@ def _weighted_means(
         return Scores(tuple(values), (None,) * n)
     apart = squares / freedom / (1 - related)
     errors = tuple(
-        None if one is None else round(math.sqrt(apart * (one + related * (1 - one))), DIGITS) for one in shares
+        None if share is None else round(math.sqrt(apart * (share + related * (1 - share))), DIGITS) for share in shares
     )
     return Scores(tuple(values), errors, "repeats", freedom)

@@ -67,7 +67,7 @@ def learn_weights(calls: Sequence[Array]) -> tuple[float, ...]:
     by_group = _agreement(calls)
     known = [one for one in map(repeatability, calls) if one is not None]
     if len(known) < judges:
-        raw = [one**_TRUST for one in _loadings(by_group)]
+        raw = [loading**_TRUST for loading in _loadings(by_group)]
     else:
         raw = _noise_removing(by_group.mean(axis=2), _shrunk_repeatability(known, calls))
     weights = _normalised_weights(raw)
@@ -110,8 +110,8 @@ def _shrunk_repeatability(repeats: Sequence[float], calls: Sequence[Array]) -> A
     Empirical Bayes (Efron & Morris 1975), with the sampling variance of an intraclass correlation (Fisher 1925).
     """
     found = np.clip(np.array(repeats), 0.0, 1.0)
-    counts = np.array([one.shape[1] for one in calls])
-    scored = np.array([max((~np.isnan(one[:, 0])).sum() - len(one), 2) for one in calls])
+    counts = np.array([call.shape[1] for call in calls])
+    scored = np.array([max((~np.isnan(call[:, 0])).sum() - len(call), 2) for call in calls])
     error = 2 * ((1 - found) * (1 + (counts - 1) * found)) ** 2 / (counts * (counts - 1) * (scored - 1))
     between = max(float(found.var(ddof=1) - error.mean()), 0.0)
     share = between / (between + error) if between > 0 else np.zeros(len(found))
@@ -144,7 +144,7 @@ def non_negative_solution(system: Array, target: Array) -> list[float]:
             weights[used] = solved
             break
         used = np.delete(used, int(solved.argmin()))
-    return [float(one) for one in weights]
+    return [float(weight) for weight in weights]
 
 
 def _agreement(calls: Sequence[Array]) -> Array:
@@ -226,4 +226,4 @@ def gold_weights(scores: Array, products: Array, gold: float, groups: int) -> tu
     worse = groups * np.log(left) + np.linalg.slogdet(systems)[1] - (judges - 1) * np.log(ratios)
     weights = np.array(non_negative_solution(systems[int(worse.argmin())], products))
     total = float(weights.sum())
-    return tuple(float(one) / total for one in weights) if total > 0 else equal
+    return tuple(float(weight) / total for weight in weights) if total > 0 else equal

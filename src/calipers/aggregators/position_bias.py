@@ -44,7 +44,9 @@ class PositionBias:
             return None
         import numpy as np  # noqa: PLC0415 - a run that has nothing to learn from begins without it
 
-        blocks = [(np.array([place for place, _ in found]), np.array([move for _, move in found])) for found in changes]
+        blocks = [
+            (np.array([place for place, _ in change]), np.array([move for _, move in change])) for change in changes
+        ]
         inverse = np.linalg.pinv(sum(x.T @ x for x, _ in blocks))
         coefficients = inverse @ sum(x.T @ y for x, y in blocks)
         # The changes within a group depend on each other, so that groups are what counts as independent: the variance
@@ -64,9 +66,12 @@ class PositionBias:
         The mean of a whole answer stays the same.
         """
         sizes: dict[int, int] = {}
-        for one in ratings:
-            sizes[one.presentation] = max(sizes.get(one.presentation, 0), one.place + 1)
-        return [replace(one, value=one.value - self._at(one.place, sizes[one.presentation])) for one in ratings]
+        for rating in ratings:
+            sizes[rating.presentation] = max(sizes.get(rating.presentation, 0), rating.place + 1)
+        return [
+            replace(rating, value=rating.value - self._at(rating.place, sizes[rating.presentation]))
+            for rating in ratings
+        ]
 
     def curve(self, size: int) -> tuple[float, ...]:
         """Return the bias at each position of a list of ``size``, which is removed before ratings are aggregated.

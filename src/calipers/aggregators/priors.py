@@ -82,8 +82,8 @@ def _priors(groups: Sequence[Sequence[Judgment]]) -> JudgePriors:
     bias = PositionBias.learn(rated)
     # Position bias is not noise: standard errors are those of the ratings without it.
     unbiased = [ratings if bias is None else bias.without_bias(ratings) for ratings in rated]
-    fits = [fit_two_way(ratings, 1 + max(one.item for one in ratings)) for ratings in unbiased if ratings]
-    noise = Noise.learn([one.squares for one in fits], [one.freedom for one in fits])
+    fits = [fit_two_way(ratings, 1 + max(rating.item for rating in ratings)) for ratings in unbiased if ratings]
+    noise = Noise.learn([fit.squares for fit in fits], [fit.freedom for fit in fits])
     spread = None
     if noise is not None:
         seen = [
@@ -100,8 +100,8 @@ def _priors(groups: Sequence[Sequence[Judgment]]) -> JudgePriors:
 
 def _ratings_by_presentation(ratings: Sequence[Rating]) -> list[dict[int, float]]:
     table: dict[int, dict[int, float]] = {}
-    for one in ratings:
-        table.setdefault(one.presentation, {})[one.item] = one.value
+    for rating in ratings:
+        table.setdefault(rating.presentation, {})[rating.item] = rating.value
     return list(table.values())
 
 
@@ -136,7 +136,7 @@ def _weights(groups: Sequence[BySlot], judges: int) -> tuple[float, ...] | None:
             for call, row in enumerate(rows[slot][: depth[slot]]):
                 table[group, call, list(row)] = list(row.values())
         arrays.append(table)
-    return tuple(round(one, 6) for one in learn_weights(arrays))
+    return tuple(round(weight, 6) for weight in learn_weights(arrays))
 
 
 def _scores_by_call(judgments: Sequence[Judgment]) -> list[dict[int, float]]:
@@ -144,24 +144,24 @@ def _scores_by_call(judgments: Sequence[Judgment]) -> list[dict[int, float]]:
 
     Ratings are used as they are. Comparisons become mean margins, one row for each time that the pairs were asked.
     """
-    rows = _ratings_by_presentation([one for one in judgments if isinstance(one, Rating)])
+    rows = _ratings_by_presentation([judgment for judgment in judgments if isinstance(judgment, Rating)])
     if rows:
         return rows
     rounds: list[list[Comparison]] = []
     asked: dict[frozenset[int], int] = {}
-    for one in judgments:
-        if isinstance(one, Comparison):
-            pair = frozenset((one.first, one.second))
+    for judgment in judgments:
+        if isinstance(judgment, Comparison):
+            pair = frozenset((judgment.first, judgment.second))
             number = asked.get(pair, 0)
             asked[pair] = number + 1
             rounds += [[]] * (number + 1 - len(rounds))
-            rounds[number] = [*rounds[number], one]
+            rounds[number] = [*rounds[number], judgment]
     return [_mean_margins(one) for one in rounds]
 
 
 def _mean_margins(comparisons: Sequence[Comparison]) -> dict[int, float]:
     margins: dict[int, list[float]] = {}
-    for one in comparisons:
-        margins.setdefault(one.first, []).append(one.margin)
-        margins.setdefault(one.second, []).append(-one.margin)
+    for comparison in comparisons:
+        margins.setdefault(comparison.first, []).append(comparison.margin)
+        margins.setdefault(comparison.second, []).append(-comparison.margin)
     return {item: statistics.fmean(own) for item, own in margins.items()}

@@ -44,7 +44,7 @@ class Fit:
         """
         if variance is None:
             return Scores(self.values, (None,) * len(self.values))
-        errors = (None if one is None else round(math.sqrt(variance * one), DIGITS) for one in self.shares)
+        errors = (None if share is None else round(math.sqrt(variance * share), DIGITS) for share in self.shares)
         return Scores(self.values, tuple(errors), basis, freedom)
 
 
@@ -68,8 +68,8 @@ class TwoWay:
         """Return one score and standard error for each of ``n`` candidates."""
         found = fit_two_way(judgments, n)
         scores = self._scores(judgments, found)
-        for one in judgments:
-            if type(one) is Rating and one.spread is not None:
+        for judgment in judgments:
+            if type(judgment) is Rating and judgment.spread is not None:
                 return _with_errors_from_spreads(scores, [one for one in judgments if isinstance(one, Rating)])
         return scores
 
@@ -97,8 +97,8 @@ def _with_errors_from_spreads(scores: Scores, ratings: Sequence[Rating]) -> Scor
     Errors of 0 come from answers that are the same every time: repeats of such a judge are not independent.
     """
     spreads: dict[int, list[float]] = {}
-    for one in ratings:
-        spreads.setdefault(one.item, []).append(math.nan if one.spread is None else one.spread)
+    for rating in ratings:
+        spreads.setdefault(rating.item, []).append(math.nan if rating.spread is None else rating.spread)
     stderrs = list(scores.stderrs)
     for item, value in enumerate(scores.values):
         if value is not None and not stderrs[item]:

@@ -168,7 +168,7 @@ def is_listed(model: str, names: list[str]) -> bool:
     resource name.
     """
     listed = re.compile(rf"(?:models/)?{re.escape(model.removesuffix('-latest'))}(?::latest|-latest|-\d{{8}})?")
-    return any(listed.fullmatch(one) for one in names)
+    return any(listed.fullmatch(name) for name in names)
 
 
 def first_names(names: list[str]) -> str:

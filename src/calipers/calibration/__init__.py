@@ -54,18 +54,21 @@ class Calibration:
         """Return the JSON report: plain objects, with None for unknown figures."""
         answer = metrics.difference_lines(self.differences, {})[-1:]
         return {
-            "judges": [one.to_dict() for one in self.judges],
+            "judges": [judge.to_dict() for judge in self.judges],
             "answer": answer[0] if answer else None,
             "differences": plain(self.differences),
             "recommendation": self.recommendation,
-            "ways": [plain(one.to_dict()) for one in self.ways],
+            "ways": [plain(way.to_dict()) for way in self.ways],
             "search": None if self.choice is None else plain(self.choice.to_dict()),
-            "findings": [one.to_dict() for one in self.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
     def __repr__(self) -> str:
         """Show the fidelity of each judge in one line; ``to_dict`` has all figures."""
-        shown = [f"{one.judge} fidelity {plain(one.advantage_fidelity)} in {one.groups} groups" for one in self.judges]
+        shown = [
+            f"{judge.judge} fidelity {plain(judge.advantage_fidelity)} in {judge.groups} groups"
+            for judge in self.judges
+        ]
         return f"Calibration({'; '.join(shown)})"
 
 

@@ -152,7 +152,7 @@ class Contest:
         if not self.common.shared:  # only the groups that all judges scored can show what they are worth together
             wanted = np.asarray(np.all(scored, axis=0) & wanted)
         members = [one for one, known in zip(some, scored, strict=True) if known[wanted].all()]
-        if len({one.key.judge for one in members}) < 2 or not wanted.any():
+        if len({member.key.judge for member in members}) < 2 or not wanted.any():
             return None
         return PanelSpace(members, frame, wanted, self._is_affordable)
 

@@ -67,7 +67,7 @@ class JudgeAnswers:
         answer = (_verdict_of_pair if self.protocol == "pairwise" else _scores_of_answer)(request.ask, reading, ids)
         shown = {
             "shown": len(request.ask.order),
-            "usage": {one: getattr(usage, one) for one in names} if counted else None,
+            "usage": {name: getattr(usage, name) for name in names} if counted else None,
         }
         self.judgments.append(self._record(view.group_id, {**answer, **shown}))
 
@@ -75,13 +75,13 @@ class JudgeAnswers:
         """Record a group without any answer: not sent, refused, or every call failed."""
         if result.status not in ("abstained", "failed") or result.group_id in self.answered_groups:
             return
-        ids = [one.id for one in result.trajectories]
+        ids = [trajectory.id for trajectory in result.trajectories]
         unanswered = {
             "mode": self.protocol if self.protocol in ("pairwise", "pointwise") else "listwise",
             "order": ids[:2] if self.protocol == "pairwise" else ids,
             "parsed": None,
             "status": result.status,
-            "reason": next((one.reason for one in result.trajectories if one.reason), None),
+            "reason": next((trajectory.reason for trajectory in result.trajectories if trajectory.reason), None),
             "shown": 0,
         }
         self.judgments.append(self._record(result.group_id, unanswered))
@@ -93,7 +93,7 @@ class JudgeAnswers:
     @property
     def settings_by_key(self) -> dict[Key, Settings]:
         """The settings with which the judge was asked, by the keys of its judgments."""
-        modes = {one["mode"] for one in self.judgments}
+        modes = {judgment["mode"] for judgment in self.judgments}
         settings = self.settings
         if settings is None:
             return {}
@@ -102,17 +102,17 @@ class JudgeAnswers:
     @property
     def calls(self) -> int:
         """The number of answers about groups, those of the ledger included."""
-        return sum(one.judge_calls for one in self.results)
+        return sum(result.judge_calls for result in self.results)
 
     @property
     def usage(self) -> Usage:
         """What the judge's answers cost."""
-        return Usage.total([one.usage for one in self.results])
+        return Usage.total([result.usage for result in self.results])
 
     @property
     def unscored(self) -> int:
         """The number of trajectories without a score."""
-        return sum(reward is None for one in self.results for reward in one.rewards)
+        return sum(reward is None for result in self.results for reward in result.rewards)
 
     async def ask(self, judge: Judge, groups: Iterable[TrajectoryGroup]) -> AsyncIterator[GroupResult]:
         """Query the judge about ``groups`` and yield the results, which are also kept; close it at the end.
@@ -169,7 +169,7 @@ def judgeable_groups(groups: Iterable[TrajectoryGroup], *, rubric: str | Rubric 
     Raises InputError if there is none.
     """
     every = list(groups)
-    judgeable = [group for group in every if sum(bool(one.messages) for one in group.trajectories) > 1]
+    judgeable = [group for group in every if sum(bool(trajectory.messages) for trajectory in group.trajectories) > 1]
     if not judgeable:
         raise InputError("no group has two trajectories with 'messages': there is nothing to ask a judge about")
     return judgeable if rubric is None else [without_rubrics(group) for group in judgeable]
@@ -177,7 +177,12 @@ def judgeable_groups(groups: Iterable[TrajectoryGroup], *, rubric: str | Rubric 
 
 def _scores_of_answer(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return an answer's scores as part of its record; identical trajectories, shown as one, share a score."""
-    scores = {name: one.value for one in reading.judgments if isinstance(one, Rating) for name in ids[one.item]}
+    scores = {
+        name: judgment.value
+        for judgment in reading.judgments
+        if isinstance(judgment, Rating)
+        for name in ids[judgment.item]
+    }
     return {
         "mode": "pointwise" if len(ask.order) == 1 else "listwise",
         "order": [name for item in ask.order if item in ask.members for name in ids[item]],
@@ -193,7 +198,7 @@ def _verdict_of_pair(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -
     A candidate that represents several identical trajectories has the id of the first.
     """
     first, second = (ids[item][0] for item in ask.order)
-    verdict = next((one for one in reading.judgments if isinstance(one, Comparison)), None)
+    verdict = next((judgment for judgment in reading.judgments if isinstance(judgment, Comparison)), None)
     parsed = None
     if verdict is not None:
         winner = "tie" if verdict.margin == 0 else first if verdict.margin > 0 else second

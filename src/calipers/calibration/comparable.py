@@ -57,7 +57,7 @@ def common_groups(table: Array) -> Common:
 def prompts(frame: Frame) -> Counts:
     """Return a number for each group; groups with the same prompt have the same number."""
     numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(prompt_of(one), len(numbers)) for one in frame.groups], dtype=np.int64)
+    return np.array([numbers.setdefault(prompt_of(group), len(numbers)) for group in frame.groups], dtype=np.int64)
 
 
 def prompt_of(group: TrajectoryGroup) -> str:

@@ -105,7 +105,7 @@ def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
     if isinstance(value, str):
         raise InputError(value)
     labels, category, prompt = (value.get(name) for name in ("binary_labels", "category", "prompt"))
-    if not isinstance(labels, list) or not labels or not all(isinstance(one, bool) for one in labels):
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, bool) for label in labels):
         raise InputError(f"binary_labels: must list true or false, at least one; expected {_ROW}")
     if category is not None and not isinstance(category, str):
         raise InputError(f"category: must be text, not {type_in_words(category)}")
@@ -172,7 +172,7 @@ async def collect_verdicts(
     async for result in answers.ask(asking, (_group(unit, own) for unit, own in by_unit.items())):
         (graded,) = result.trajectories
         answers.judgments += _verdicts(answers.judge, by_unit[result.group_id], graded)
-    answers.judgments.sort(key=lambda one: int(one["line"]))
+    answers.judgments.sort(key=lambda judgment: int(judgment["line"]))
     return answers
 
 
@@ -303,10 +303,10 @@ class MetaEvaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report: plain objects, with None for unknown figures."""
         return {
-            "judges": [plain(one.to_dict()) for one in self.judges],
+            "judges": [plain(judge.to_dict()) for judge in self.judges],
             "rows": self.rows,
             "labels": self.labels,
-            "findings": [one.to_dict() for one in self.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
 
@@ -328,9 +328,9 @@ def meta_evaluate(
     by_line = {row.line: row for row in labelled}
     answers: dict[str, list[tuple[Labelled, Verdict]]] = defaultdict(list)
     foreign = 0
-    for one in as_verdicts(verdicts, on_error=on_error):
-        if one.line in by_line:
-            answers[one.judge].append((by_line[one.line], one))
+    for verdict in as_verdicts(verdicts, on_error=on_error):
+        if verdict.line in by_line:
+            answers[verdict.judge].append((by_line[verdict.line], verdict))
         else:
             foreign += 1
     judges = tuple(_figures_of_judge(name, own) for name, own in sorted(answers.items()))
@@ -368,18 +368,18 @@ def _findings(
         yield Finding("few_completions", few)
     if foreign:
         yield Finding("foreign_rows", f"{foreign} verdicts are about unknown rows, and were not used")
-    graded = {frozenset(row.line for row, one in own if one.met is not None) for own in answers.values()}
+    graded = {frozenset(row.line for row, one in answer if one.met is not None) for answer in answers.values()}
     if len(graded) > 1:
         apart = "not all judges gave verdicts on the same rows, so their figures are not of equally hard rows"
         yield Finding("other_rows", apart)
-    for one in judges:
-        total, asked = one.graded + one.ungraded, len({row.line for row, _ in answers[one.judge]})
-        if one.ungraded > _MUCH * total:
-            missing = f"{one.ungraded} of {total} verdicts are missing; the rest may be the easy ones"
-            yield Finding("missing_verdicts", missing, one.judge)
-        met, not_met = (one.overall.figures[f"precision_{kind}"] for kind in ("met", "not_met"))
-        if one.graded and None in (met, not_met):
+    for judge in judges:
+        total, asked = judge.graded + judge.ungraded, len({row.line for row, _ in answers[judge.judge]})
+        if judge.ungraded > _MUCH * total:
+            missing = f"{judge.ungraded} of {total} verdicts are missing; the rest may be the easy ones"
+            yield Finding("missing_verdicts", missing, judge.judge)
+        met, not_met = (judge.overall.figures[f"precision_{kind}"] for kind in ("met", "not_met"))
+        if judge.graded and None in (met, not_met):
             always = "not met" if met is None else "met"
-            yield Finding("one_verdict", f"all its verdicts are {always!r}, so it has no balanced F1", one.judge)
+            yield Finding("one_verdict", f"all its verdicts are {always!r}, so it has no balanced F1", judge.judge)
         if asked < len(rows):
-            yield Finding("unasked_rows", f"it was asked about {asked} of {len(rows)} rows", one.judge)
+            yield Finding("unasked_rows", f"it was asked about {asked} of {len(rows)} rows", judge.judge)

@@ -130,7 +130,9 @@ def _lengths(answers: Evidence) -> Array:
     lengths = np.full(answers.scores.shape, np.nan)
     for place, row in enumerate(answers.series.rows):
         for column, member in enumerate(answers.frame.groups[row].trajectories):
-            texts = (str(one.get("content") or "") for one in member.messages if one.get("role") == "assistant")
+            texts = (
+                str(message.get("content") or "") for message in member.messages if message.get("role") == "assistant"
+            )
             lengths[place, column] = len("\n".join(texts)) or np.nan
     return lengths
 
@@ -335,8 +337,8 @@ def difference_lines(pairs: Sequence[Difference], names: Mapping[str, str]) -> l
 
     ``names`` are what judges are called.
     """
-    best = [one for one in pairs if (one.judge, one.asked) == (pairs[0].judge, pairs[0].asked)]
-    several = len({asked for one in pairs for asked in (one.asked, one.other_asked)}) > 1
+    best = [pair for pair in pairs if (pair.judge, pair.asked) == (pairs[0].judge, pairs[0].asked)]
+    several = len({asked for pair in pairs for asked in (pair.asked, pair.other_asked)}) > 1
 
     def called(judge: str, asked: str) -> str:
         return f"{names.get(judge, judge)} ({asked})" if several else names.get(judge, judge)

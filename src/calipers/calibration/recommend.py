@@ -43,8 +43,8 @@ def recommendation_toml(
     """
     if choice is None:
         return _no_recommendation(judges, limit)
-    way, names = choice.way, short_names(one.judge for one in judges)
-    figures = [one for one in judges if one.key in way.keys]
+    way, names = choice.way, short_names(judge.judge for judge in judges)
+    figures = [judge for judge in judges if judge.key in way.keys]
     lines = [
         *_measured(choice, figures, names),
         *_price(choice, limit, names),
@@ -56,7 +56,7 @@ def recommendation_toml(
 
 
 def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None) -> str:
-    measured = [one for one in judges if one.advantage_fidelity is not None]
+    measured = [judge for judge in judges if judge.advantage_fidelity is not None]
     if measured and all(is_stand_in(one.judge) for one in measured):
         names = sorted({_one_line(one.judge) for one in measured})
         are = "is" if len(names) == 1 else "are"
@@ -92,10 +92,10 @@ def _measured(choice: Choice, figures: Sequence[JudgeFigures], names: Mapping[st
         yield "# Not all ways were measured on the same groups: each was compared on its own."
     if aside := sorted({_name(one.judges[0], names) for one in choice.aside}):
         yield f"# Not compared, because they scored too few groups: {', '.join(aside)}."
-    for one in figures:
-        if total := one.missing.total():
-            gave = f"{_name(one.judge, names)} gave no score in {total} of {total + one.groups} groups"
-            yield f"# {gave}: {counts_as_text(one.missing)}."
+    for figure in figures:
+        if total := figure.missing.total():
+            gave = f"{_name(figure.judge, names)} gave no score in {total} of {total + figure.groups} groups"
+            yield f"# {gave}: {counts_as_text(figure.missing)}."
 
 
 def _level(fidelity: measures.Array, interval: Interval | None) -> str:
@@ -188,7 +188,7 @@ def _question(way: Way, figures: Sequence[JudgeFigures], files: Mapping[str, str
     yield f'protocol = "{way.protocol}"'
     orders = way.orders
     if way.protocol == "pairwise":
-        rates = [one.order_flip_rate for one in figures if one.order_flip_rate is not None]
+        rates = [figure.order_flip_rate for figure in figures if figure.order_flip_rate is not None]
         if rates:
             yield f"# {max(rates):.0%} of pairs flip when the order is swapped."
         else:
@@ -196,7 +196,9 @@ def _question(way: Way, figures: Sequence[JudgeFigures], files: Mapping[str, str
             yield "# Position bias is unknown: ask both orders, at twice the price, until it is known."
     yield f"orders = {orders}"
     yield f"samples = {way.samples}"
-    yield from (f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures[:1])
+    yield from (
+        f"# {figure.dead_groups} of {figure.groups_judged} groups have all scores tied." for figure in figures[:1]
+    )
 
 
 def _name(judge: str, names: Mapping[str, str]) -> str:

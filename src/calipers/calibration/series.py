@@ -141,7 +141,7 @@ class Series:
                 chosen = {(start + one) % len(meetings) for one in range(count)}
                 compared = [one for call in chosen for one in meetings[call]]
                 rates = win_rates(BradleyTerry()(compared, means.shape[1]))
-                means[row] = [math.nan if one is None else one for one in rates]
+                means[row] = [math.nan if rate is None else rate for rate in rates]
         elif self.key.mode == "listwise":
             _remove_list_effects(means, picked)
         return means
@@ -183,7 +183,7 @@ def _remove_list_effects(means: Array, picked: Array) -> None:
         ratings = [
             Rating(int(item), float(picked[row, call, item]), int(call)) for call, item in np.argwhere(known[row])
         ]
-        means[row] = [math.nan if one is None else one for one in two_way(ratings, means.shape[1]).values]
+        means[row] = [math.nan if value is None else value for value in two_way(ratings, means.shape[1]).values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def _without_copies(records: Sequence[Record]) -> list[Record]:
     for one in records:
         if not one.numbered:
             answers[_question(one)].add(_answer(one))
-    steady = all(len(given) == 1 for given in answers.values())
+    steady = all(len(answer) == 1 for answer in answers.values())
     kept: dict[Hashable, Record] = {}
     for place, one in enumerate(records):
         repeat = None if one.numbered or steady else place
@@ -309,9 +309,9 @@ def _places(
                 by_place[place].append(values[name] - mean)
             lists.append([Rating(known[name], values[name], presentation, place) for name, place in places])
         lists = [ratings for ratings in lists if ratings]
-        turned += len({tuple(one.item for one in ratings) for ratings in lists}) > 1
+        turned += len({tuple(rating.item for rating in ratings) for ratings in lists}) > 1
         sizes += map(len, lists)
-        every.append([one for ratings in lists for one in ratings])
+        every.append([rating for ratings in lists for rating in ratings])
     total = sum(value**2 for offs in by_place.values() for value in offs)
     between = sum(len(offs) * statistics.fmean(offs) ** 2 for offs in by_place.values())
     bias = PositionBias.learn(every)

@@ -307,14 +307,14 @@ def error_correlation(scores: Sequence[Array], gold: Array) -> float | None:
 
     A judge's error is what its score has beyond its least-squares prediction from gold, within groups.
     """
-    known = ~np.isnan(gold) & np.all([~np.isnan(one) for one in scores], axis=0)
+    known = ~np.isnan(gold) & np.all([~np.isnan(score) for score in scores], axis=0)
     known &= measures.measurable_groups(np.where(known, gold, np.nan), gold)[:, None]
     truth = measures.centred_values(gold, known)
     errors = []
-    for one in scores:
-        off = measures.centred_values(one, known)
+    for score in scores:
+        off = measures.centred_values(score, known)
         errors.append(off - truth * ((off * truth).sum() / max((truth**2).sum(), _EDGE)))
-    sizes = [float((one**2).sum()) for one in errors]
+    sizes = [float((error**2).sum()) for error in errors]
     if min(sizes) <= _EDGE:
         return None
     pairs = [

@@ -65,7 +65,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         return int(bool(bad.count))
     _require_writable(groups, judgments, options)
     answers = _query_judges(groups, every, options)
-    asked = [one for judge in answers for one in judge.judgments]
+    asked = [judgment for judge in answers for judgment in judge.judgments]
     _save_judgments(options["save"], asked)
     recorded = () if judgments is None else as_records(judgments, on_error=bad)
     report = measure(
@@ -130,7 +130,7 @@ def _read_groups(path: str, bad: BadLines, *, asked: bool) -> list[TrajectoryGro
     groups = list(read_groups(path, on_error=bad))
     if not groups and bad.count:
         raise InputError("no group in it can be read; nothing was asked", source=path)
-    if asked and all(one.gold is None for group in groups for one in group.trajectories):
+    if asked and all(trajectory.gold is None for group in groups for trajectory in group.trajectories):
         print_message(
             "Warning: no trajectory has 'gold', so agreement cannot be measured: only bias, noise and repeatability "
             "are. If scores or rewards in the file are what you trust, name them 'gold'"
@@ -284,7 +284,12 @@ def _print_cost(answers: JudgeAnswers, name: str, *, sent: bool) -> None:
     if answers.unscored:
         parts.append(f"{counted(answers.unscored, 'trajectory', 'trajectories')} without a score")
     print_message(f"{name_without_password(name)}: {', '.join(parts)}")
-    missing = (one.reason for result in answers.results for one in result.trajectories if one.reward is None)
+    missing = (
+        trajectory.reason
+        for result in answers.results
+        for trajectory in result.trajectories
+        if trajectory.reward is None
+    )
     if answers.protocol != "checklist":
         for line in reason_lines(Counter(reason or "no reason" for reason in missing), 3):
             print_message(f"  {line}")

@@ -35,12 +35,12 @@ def print_report(report: Calibration) -> None:
     Judges are named without the addresses of their servers, which are printed once.
     """
     console = table_console(width=_WIDTH)
-    names = short_names(one.judge for one in report.judges)
+    names = short_names(judge.judge for judge in report.judges)
     _print_judges(console, report.judges, names)
     _print_addresses(console, names)
     heading = "Differences[/bold] (of fidelity, on the same groups, 95 % interval)"
     _print_lines(console, heading, difference_lines(report.differences, names))
-    curves = [(one, one.place_curve) for one in report.judges if one.place_curve and any(one.place_curve)]
+    curves = [(judge, judge.place_curve) for judge in report.judges if judge.place_curve and any(judge.place_curve)]
     lines = [f"{names[one.judge]} ({one.asked}): {' '.join(f'{add:+.3g}' for add in curve)}" for one, curve in curves]
     heading = "Position bias[/bold] (what each position adds, first to last, in units of the scores)"
     _print_lines(console, heading, lines)
@@ -76,17 +76,17 @@ def _print_addresses(console: Console, names: Mapping[str, str]) -> None:
 
 def _print_judges(console: Console, judges: Sequence[JudgeFigures], names: Mapping[str, str]) -> None:
 
-    columns = [one for one in METRICS if one.head]
+    columns = [metric for metric in METRICS if metric.head]
     silent = any(one.missing.total() for one in judges)
     rows = []
     for judge in judges:
-        figures = [_figure(judge.values[one.name], one.digits) for one in columns]
+        figures = [_figure(judge.values[column.name], column.digits) for column in columns]
         figures.insert(1, _interval(judge.advantage_fidelity_interval))
         missing = "+".join(map(str, judge.missing.values())) if judge.missing.total() else ""
         rows.append((names[judge.judge], judge.asked, *figures, *([missing] if silent else [])))
     title = "Judges: all calls of a group, 95 % interval over groups"
     title += "; missing: abstained + failed + not recorded" if silent else ""
-    heads = [one.head for one in columns]
+    heads = [column.head for column in columns]
     heads = [heads[0], "", *heads[1:], *(["missing"] if silent else [])]
     print_figures(console, title, ("judge", "asked"), heads, rows)
 
@@ -125,31 +125,31 @@ def _interval(ends: tuple[float, float] | None) -> str:
 
 def _findings(findings: Sequence[Finding], names: Mapping[str, str]) -> list[str]:
     """Return the findings, one line each; a finding that several judges share appears once."""
-    counts = Counter((one.judge is None, one.text) for one in findings)
+    counts = Counter((finding.judge is None, finding.text) for finding in findings)
     lines = []
-    for one in findings:
-        if count := counts.pop((one.judge is None, one.text), 0):
-            alone = f"{names.get(one.judge or '', one.judge)} ({one.variant}): "
-            who = "" if one.judge is None else alone if count == 1 else f"{count} series: "
-            lines.append(who + one.text)
+    for finding in findings:
+        if count := counts.pop((finding.judge is None, finding.text), 0):
+            alone = f"{names.get(finding.judge or '', finding.judge)} ({finding.variant}): "
+            who = "" if finding.judge is None else alone if count == 1 else f"{count} series: "
+            lines.append(who + finding.text)
     return lines
 
 
 def print_meta_evaluation(report: MetaEvaluation) -> None:
     """Print judges of labelled criteria: their balanced F1, also per category, and findings."""
     console = table_console(width=_WIDTH)
-    names = short_names(one.judge for one in report.judges)
+    names = short_names(judge.judge for judge in report.judges)
     title = f"Balanced F1 against {report.labels:,} labels of {report.rows:,} criteria, 95 % interval over completions"
     heads = ("bal. F1", "", *_OF_VERDICTS.values(), "graded", "ungraded")
     rows = [
         (
-            names[one.judge],
-            *_balanced_f1(one.overall),
-            *(_figure(one.overall.figures[name]) for name in _OF_VERDICTS),
-            str(one.graded),
-            str(one.ungraded),
+            names[judge.judge],
+            *_balanced_f1(judge.overall),
+            *(_figure(judge.overall.figures[name]) for name in _OF_VERDICTS),
+            str(judge.graded),
+            str(judge.ungraded),
         )
-        for one in report.judges
+        for judge in report.judges
     ]
     print_figures(console, title, ("judge",), heads, rows)
     for one in report.judges:
@@ -160,7 +160,9 @@ def print_meta_evaluation(report: MetaEvaluation) -> None:
     for one in report.judges:
         categories = [(name, *_balanced_f1(part), str(part.labels)) for name, part in one.by_category.items()]
         print_figures(console, f"\n{names[one.judge]}", ("category",), ("bal. F1", "", "labels"), categories)
-    findings = [f"{names[one.judge]}: {one.text}" if one.judge else one.text for one in report.findings]
+    findings = [
+        f"{names[finding.judge]}: {finding.text}" if finding.judge else finding.text for finding in report.findings
+    ]
     _print_lines(console, "Findings[/bold]", findings, mark="- ")
 
 

@@ -39,8 +39,8 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 def _print(found: Diagnosis) -> None:
     console = table_console(width=_WIDTH)
     table = Table("check", "", "found", box=None, pad_edge=False)
-    for one in found.checks:
-        table.add_row(one.name, Text(one.standing, style=_STYLES[one.standing]), Text(one.says))
+    for check in found.checks:
+        table.add_row(check.name, Text(check.standing, style=_STYLES[check.standing]), Text(check.says))
     console.print(table)
     cost = "price unknown" if found.usage.cost_usd is None else f"${found.usage.cost_usd:.4f}"
     tokens = f"{found.usage.input_tokens:,} tokens in, {found.usage.output_tokens:,} out"

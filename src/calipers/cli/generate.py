@@ -126,7 +126,7 @@ async def _generate(
             prompts, model, sampling=sampling, stored=stored, concurrency=options["concurrency"],
             tell=Progress(line).arrived,
         )  # fmt: skip
-        return [one async for one in answers], stored.reused
+        return [answer async for answer in answers], stored.reused
 
 
 def _print_summary(answered: Sequence[Answered], out: str, reused: int) -> None:

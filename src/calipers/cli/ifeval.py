@@ -129,8 +129,8 @@ def each_response(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     elif isinstance(flat.get("responses"), list):
         yield from ({**flat, "response": response} for response in flat["responses"])
     elif isinstance(flat.get("trajectories"), list | tuple):
-        for one in as_group(row).trajectories:
-            yield {**flat, "response": final_answer(one) or ""}
+        for trajectory in as_group(row).trajectories:
+            yield {**flat, "response": final_answer(trajectory) or ""}
     else:
         yield flat
 

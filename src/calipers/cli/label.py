@@ -129,10 +129,10 @@ def _print_agreement(index: GroupIndex, file: LabelFile, *, as_json: bool) -> No
         return
     console = table_console(width=_WIDTH)
     rows = []
-    for one in found.annotators:
-        tied = "–" if one.tied is None else f"{one.tied:.0%}"
-        counts = (f"{one.labelled:,}", f"{one.cant_tell:,}", tied)
-        rows.append((one.annotator, *counts, *_shown(one.alpha)))
+    for annotator in found.annotators:
+        tied = "–" if annotator.tied is None else f"{annotator.tied:.0%}"
+        counts = (f"{annotator.labelled:,}", f"{annotator.cant_tell:,}", tied)
+        rows.append((annotator.annotator, *counts, *_shown(annotator.alpha)))
     print_figures(console, "Annotators", ("annotator",), _HEADS, rows)
     alpha = " ".join(filter(None, _shown(found.alpha)))
     about = (

@@ -69,7 +69,7 @@ def reason_lines(reasons: Mapping[str, int], most: int) -> list[str]:
 def _common_text(alike: Sequence[str]) -> str:
     """Return the text of reasons that differ only in figures, with an ellipsis where they do."""
     figures = zip(*(_FIGURES.findall(text) for text in alike), strict=True)
-    kept = iter([found[0] if len(set(found)) == 1 else "…" for found in figures])
+    kept = iter([figure[0] if len(set(figure)) == 1 else "…" for figure in figures])
     return _FIGURES.sub(lambda _: next(kept), alike[0])
 
 

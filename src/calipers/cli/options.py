@@ -185,7 +185,9 @@ def command_tables() -> dict[str, Any]:
 def _help(table: Mapping[str, Any]) -> str:
     """Return the help of a command; paragraphs of examples keep their lines."""
     paragraphs = table["help"].strip().split("\n\n")
-    return "\n\n".join(f"\b\n{one}" if one.startswith("calipers ") else one for one in paragraphs)
+    return "\n\n".join(
+        f"\b\n{paragraph}" if paragraph.startswith("calipers ") else paragraph for paragraph in paragraphs
+    )
 
 
 def _argument(declared: str) -> click.Argument:
@@ -207,7 +209,7 @@ def _options(table: Mapping[str, Any]) -> Iterator[CommandOption]:
     for key, row in table.get("options", {}).items():
         if key == "*":
             flags = (option for option in known.values() if option.section)
-            for option in sorted(flags, key=lambda one: SECTIONS.index(one.section)):
+            for option in sorted(flags, key=lambda flag: SECTIONS.index(flag.section)):
                 unset = row.get(option.key, option.unset)
                 yield _option(replace(option, unset=unset), {"rare": option.key not in _EVERYDAY})
         elif key.startswith("-"):

@@ -118,7 +118,7 @@ class _Tally:
     def add(self, result: GroupResult) -> None:
         """Count the result of a group of the command."""
         self.groups[result.status] += 1
-        self.trajectories.update(one.status for one in result.trajectories)
+        self.trajectories.update(trajectory.status for trajectory in result.trajectories)
         calls, usage = _counted_already(result, self._criteria)
         self.calls += result.judge_calls - calls
         self.attempts += result.attempts - calls
@@ -179,7 +179,9 @@ class Report:
     def add(self, result: GroupResult) -> None:
         """Count a result that is written now, and update the command's progress line."""
         self._written.add(result)
-        self._reasons.update(f"{one.status}: {one.reason}" for one in result.trajectories if one.reason)
+        self._reasons.update(
+            f"{trajectory.status}: {trajectory.reason}" for trajectory in result.trajectories if trajectory.reason
+        )
         self._warnings.update({_shortened_warning(warning) for warning in result.warnings})
         self._move()
 

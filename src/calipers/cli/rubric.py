@@ -33,11 +33,11 @@ def check(file: str) -> int:
     except ConfigError as error:
         raise InputError(str(error), source=file) from None
     click.echo(printable(rubric.title), nl=bool(rubric.title))
-    width = max(len(printable(one.id)) for one in rubric.criteria)
-    for one in rubric.criteria:
-        marks = [*(["veto"] if one.veto else []), *(["rule"] if one.rule else []), *one.tags]
-        text = f"{one.text} ({', '.join(marks)})" if marks else one.text
-        click.echo(f"{printable(one.id):{width}}  {one.points:>+6g}  {printable(' '.join(text.split()))}")
+    width = max(len(printable(criterion.id)) for criterion in rubric.criteria)
+    for criterion in rubric.criteria:
+        marks = [*(["veto"] if criterion.veto else []), *(["rule"] if criterion.rule else []), *criterion.tags]
+        text = f"{criterion.text} ({', '.join(marks)})" if marks else criterion.text
+        click.echo(f"{printable(criterion.id):{width}}  {criterion.points:>+6g}  {printable(' '.join(text.split()))}")
     lowest = lowest_score(rubric, "healthbench")
     click.echo(f"{len(rubric.criteria)} criteria; scores from {lowest:.3g} to 1 (healthbench)")
     return 0
@@ -91,7 +91,7 @@ def score(groups: str, result: str, default: str | None, *, as_json: bool) -> in
             "no group in it has a rubric with criteria; give the one of calipers score with --rubric FILE",
             source=groups,
         )
-    if not any(one.verdicts for one in examples):
+    if not any(example.verdicts for example in examples):
         raise InputError(
             "holds no verdicts on criteria; write it with calipers score --protocol checklist", source=result
         )
@@ -129,9 +129,9 @@ def _examples(groups: Mapping[str, TrajectoryGroup], result: str, default: Rubri
     for name, group in groups.items():  # also those that RESULT does not have: they are not graded
         tags = group.extra.get("example_tags")
         tags = tuple(map(str, tags)) if isinstance(tags, list | tuple) else ()
-        for one in group.trajectories:
-            if (asked := _rubric_of(group, one) or default) is not None:
-                given = verdicts.get(name, {}).get(one.id, {})
+        for trajectory in group.trajectories:
+            if (asked := _rubric_of(group, trajectory) or default) is not None:
+                given = verdicts.get(name, {}).get(trajectory.id, {})
                 yield GradedExample(asked, {key: _met(value) for key, value in given.items()}, tags)
 
 
@@ -146,7 +146,7 @@ def _verdicts(
         raise InputError(f"group {row.get('group_id')!r} is not in GROUPS")
     if not isinstance(rows, list) or not all(isinstance(one, Mapping) for one in rows):
         raise InputError("has no list of trajectories, as a result of calipers score has")
-    known = {one.id: _rubric_of(group, one) or default for one in group.trajectories}
+    known = {trajectory.id: _rubric_of(group, trajectory) or default for trajectory in group.trajectories}
     stated: dict[str, Mapping[str, Any]] = {}
     for one in rows:
         name, given = str(one.get("id")), one.get("criteria")

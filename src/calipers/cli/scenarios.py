@@ -67,7 +67,7 @@ def _by_reason(made: Made) -> str:
 
 
 def _print_coverage(made: Made, tools: tuple[Tool, ...]) -> None:
-    have = Counter((one.topic, one.difficulty) for one in made.scenarios)
+    have = Counter((scenario.topic, scenario.difficulty) for scenario in made.scenarios)
     width = max(len(printable(topic)) for topic in made.topics)
     click.echo("  ".join([" " * width, *(f"{name:>8}" for name in DIFFICULTIES)]))
     for topic in made.topics:
@@ -75,7 +75,7 @@ def _print_coverage(made: Made, tools: tuple[Tool, ...]) -> None:
         click.echo("  ".join([f"{printable(topic):{width}}", *figures]))
     if made.refused:
         click.echo(f"{made.refused.total()} were refused: {_by_reason(made)}")
-    used = {name for one in made.scenarios for name in one.tools}
+    used = {name for scenario in made.scenarios for name in scenario.tools}
     if unused := [name for name in tool_names(tools) if name not in used]:
         click.echo(printable(f"No scenario is said to need: {', '.join(unused)}"))
 

@@ -31,14 +31,14 @@ def serve(**options: Any) -> int:
     from calipers.server.tenants import ledgers_of, only_server_of, tenants_from  # noqa: PLC0415 - needs the packages
 
     tenants = tenants_from(None if options["tokens"] is None else Path(options["tokens"]))
-    running.require_safe(options["host"], tokens=any(one.digest is not None for one in tenants))
+    running.require_safe(options["host"], tokens=any(tenant.digest is not None for tenant in tenants))
     if (warning := running.allow_open_files(options["max_waiting"])) is not None:
         print_message(f"Warning: {warning}")
     ledgers = ledgers_of(tenants, options["ledger"] or _LEDGER).values()
     with only_server_of(ledgers):
         service = _service(options, tenants)
         bound = running.bound_socket(options["host"], options["port"])
-        names = [ledger_name(one) for one in ledgers if one is not None]
+        names = [ledger_name(ledger) for ledger in ledgers if ledger is not None]
         kept = f"{'ledger' if len(names) == 1 else 'ledgers'} {', '.join(names)}"
         with _logging(verbose=options["verbose"] > 0), _signals_ignored_at_the_end():
             _run(_served(service, bound, grace=options["drain"], kept=kept))

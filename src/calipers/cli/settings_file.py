@@ -109,8 +109,8 @@ def _options(command: click.Command) -> dict[str, click.Option]:
     """Return the options of a command by flag; for a group, those of all its commands."""
     if isinstance(command, click.Group):
         return {flag: one for inner in command.commands.values() for flag, one in _options(inner).items()}
-    options = (one for one in command.params if isinstance(one, click.Option))
-    return {name.removeprefix("--"): one for one in options for name in one.opts if name.startswith("--")}
+    options = (param for param in command.params if isinstance(param, click.Option))
+    return {name.removeprefix("--"): option for option in options for name in option.opts if name.startswith("--")}
 
 
 def _flag(key: str) -> str:
@@ -137,7 +137,7 @@ def _require_known(key: str, known: Collection[str], command: str = "") -> None:
 def mistyped_variables(app: click.Group) -> Iterator[tuple[str, str]]:
     """Return each variable of the environment that is almost one of calipers', with the one that was probably meant."""
     given = [name.removeprefix(_PREFIX) for name in os.environ if name.startswith(_PREFIX)]
-    known = {_flag(flag) for one in app.commands.values() for flag in _options(one)} if given else set()
+    known = {_flag(flag) for command in app.commands.values() for flag in _options(command)} if given else set()
     known |= set(_OF_CALIPERS)
     for name in given:
         flag = _flag(name.lower())

@@ -71,10 +71,10 @@ def _announce(study: Study) -> None:
 def _print(study: Study, summaries: list[ArmSummary]) -> None:
     heads = [head for name in _SHOWN.values() for head in (name, "less control", "can see")]
     rows = []
-    for one in summaries:
-        row = [one.name, f"against {one.against}" if one.against else ""]
+    for summary in summaries:
+        row = [summary.name, f"against {summary.against}" if summary.against else ""]
         for key in _SHOWN:
-            row += _figure(one, key)
+            row += _figure(summary, key)
         rows.append(row)
     console = table_console(width=_WIDTH)
     print_figures(console, study.title or "study", ("arm", ""), heads, rows, together=len(heads) // len(_SHOWN))

@@ -50,7 +50,7 @@ def alarm_lines(state: RunState) -> list[str]:
     """Return a line for each alarm that the run's health metrics raise, or would raise with more groups."""
     few = f"too few groups to tell ({state.metrics.get('judge/groups', 0):.0f} of "
     return [
-        *(f"ALARM: {one.message(state.metrics)}" for one in state.alarms),
+        *(f"ALARM: {alarm.message(state.metrics)}" for alarm in state.alarms),
         *(f"{few}{one.groups}): {one.message(state.metrics)}" for one in state.early),
     ]
 

@@ -107,7 +107,7 @@ def _from_text(option: Option, value: Any) -> Any:
 
 def _from_texts(option: Option, value: Any) -> Any:
     texts = [value] if isinstance(value, str) else value
-    if option.reads is None or not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+    if option.reads is None or not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return value
     return option.reads(texts)
 

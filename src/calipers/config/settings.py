@@ -75,7 +75,7 @@ class Settings(Everyday):
     @classmethod
     def from_options(cls, options: JudgeOptions, **more: Any) -> Self:
         """Return the settings that follow from ``options``, without judges; ``more`` sets further fields."""
-        flat = {one.name: getattr(options, one.name) for one in fields(Everyday)}
+        flat = {field.name: getattr(options, field.name) for field in fields(Everyday)}
         groups = {name: getattr(options, name) for name in groups_of(JudgeOptions)}
         return cls((), **flat, **groups, **more)
 
@@ -165,7 +165,7 @@ class Settings(Everyday):
         The ledger records them.
         """
         record: dict[str, Any] = {name: getattr(self, name) for name in _OF_THE_RUN}
-        record |= {"judges": [asdict(one) for one in self.judges], "experience": _plain_data(self.experience)}
+        record |= {"judges": [asdict(judge) for judge in self.judges], "experience": _plain_data(self.experience)}
         record["rubric"] = _plain_data(self.rubric)
         for option in recorded_options():
             group = getattr(self, option.group) if option.group else self
@@ -205,7 +205,9 @@ def _recorded_value(record: Mapping[str, Any], option: Option) -> Any:
 def recorded_settings(recorded: Any) -> Mapping[str, Any]:
     """Return a run's recorded settings. Raises LedgerError for a damaged record."""
     judges = recorded.get("judges") if isinstance(recorded, Mapping) else None
-    if not isinstance(judges, list) or not all(isinstance(one, dict) and one.keys() >= _IDENTITY for one in judges):
+    if not isinstance(judges, list) or not all(
+        isinstance(judge, dict) and judge.keys() >= _IDENTITY for judge in judges
+    ):
         raise _unreadable()
     return recorded  # type: ignore[no-any-return]
 

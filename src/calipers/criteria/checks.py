@@ -85,7 +85,7 @@ class Checks:
         return any(match[0].casefold() not in self._task_words for match in _FORM_WORDS.finditer(text))
 
     def _is_known(self, words: frozenset[str]) -> bool:
-        return any(overlap(words, one) >= ALIKE for one in (*self._words, *map(words_of, self.known)))
+        return any(overlap(words, word) >= ALIKE for word in (*self._words, *map(words_of, self.known)))
 
     def _repeats(self, text: str) -> bool:
         """Whether a criterion has a run of words of an answer that the task does not have."""

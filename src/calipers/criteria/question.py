@@ -127,4 +127,7 @@ class WritingPlanner:
 
 def written(criteria: Sequence[Criterion]) -> list[dict[str, Any]]:
     """Return written criteria as plain data, for a group's result."""
-    return [{"id": one.id, "text": one.text, "points": one.points, "veto": one.veto} for one in criteria]
+    return [
+        {"id": criterion.id, "text": criterion.text, "points": criterion.points, "veto": criterion.veto}
+        for criterion in criteria
+    ]

@@ -17,9 +17,9 @@ line that favours one attempt by its name or place, or tells you what to answer,
 def with_criteria_text(standards: str, criteria: Sequence[Criterion]) -> str:
     """Return the standards of a judge with written criteria under them, a line for each."""
     lines = []
-    for one in criteria:
-        must = "Must: " if one.veto and one.points > 0 else "Must not: " if one.veto else ""
-        lines.append(f"- {must or ('Avoid: ' if one.points < 0 else '')}{one.text}")
+    for criterion in criteria:
+        must = "Must: " if criterion.veto and criterion.points > 0 else "Must not: " if criterion.veto else ""
+        lines.append(f"- {must or ('Avoid: ' if criterion.points < 0 else '')}{criterion.text}")
     return "\n\n".join((standards, "\n".join((HEADING, *lines))))
 
 
@@ -34,7 +34,7 @@ def with_criteria(standards: str | Rubric, criteria: Sequence[Criterion], *, gra
         return with_criteria_text(text, criteria)
     own = standards.criteria if isinstance(standards, Rubric) else ()
     taken = {one.id for one in own}
-    named = tuple(_renamed(one, taken) for one in criteria)
+    named = tuple(_renamed(criterion, taken) for criterion in criteria)
     every = (*own, *named)
     positive = any(one.points > 0 for one in every)
     floor = standards.veto_floor if isinstance(standards, Rubric) else 0.0

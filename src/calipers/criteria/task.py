@@ -21,7 +21,7 @@ def prompt_of(group: TrajectoryGroup) -> tuple[Message, ...]:
     They are the group's context and what all trajectories begin with, up to the first message of an assistant: what
     follows is the policy's. The result is empty if no message in it is a user's.
     """
-    before = [tuple(takewhile(_is_given, one.messages)) for one in group.trajectories]
+    before = [tuple(takewhile(_is_given, trajectory.messages)) for trajectory in group.trajectories]
     shared = tuple(
         messages[0] for messages in zip(*before, strict=False) if all(one == messages[0] for one in messages)
     )
@@ -42,7 +42,7 @@ def reference_of(group: TrajectoryGroup) -> str:
     """
     if own := _reference_in(group.extra):
         return own
-    found = {_reference_in({**one.metadata, **one.extra}) for one in group.trajectories}
+    found = {_reference_in({**trajectory.metadata, **trajectory.extra}) for trajectory in group.trajectories}
     return found.pop() if len(found) == 1 else ""
 
 

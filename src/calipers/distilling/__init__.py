@@ -54,7 +54,7 @@ def distill(
         raise ConfigError("name what to learn from: a ledger, such as OUT.ledger.db of calipers score")
     folder = Path(out)
     _require_usable(folder, force=force)
-    training = read_training([os.fspath(one) for one in ledgers], teachers=teachers, run=run)
+    training = read_training([os.fspath(ledger) for ledger in ledgers], teachers=teachers, run=run)
     groups = training.groups
     if not groups:
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in training.left_out.items())
@@ -64,15 +64,15 @@ def distill(
         )
     held_out = hold_out(groups)
     scaling = fit_scaling(groups, held_out.raw)
-    domain = learn_domain([one.measured for one in groups], held_out.known)
+    domain = learn_domain([group.measured for group in groups], held_out.known)
     name = folder.resolve().name or "local"
     model = Model(name, tuple(training.teachers), fit_weights(groups), scaling.slope, scaling.stderr, domain)
     figures: dict[str, Any] = {
         "name": name,
         "teachers": training.teachers,
         "groups": len(groups),
-        "prompts": len({one.source for one in groups}),
-        "candidates": sum(len(one.teacher) for one in groups),
+        "prompts": len({group.source for group in groups}),
+        "candidates": sum(len(group.teacher) for group in groups),
         "left_out": training.left_out,
         "slope": scaling.slope,
         "stderr": scaling.stderr,

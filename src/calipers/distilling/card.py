@@ -66,8 +66,8 @@ def _parts(parts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         return
     yield "| groups | correlation with the teacher | 95 % interval | groups |"
     yield "|---|---|---|---|"
-    for one in parts:
-        yield f"| {one['part']} | {_number(one['value'])} | {_interval(one)} | {one['groups']:,} |"
+    for part in parts:
+        yield f"| {part['part']} | {_number(part['value'])} | {_interval(part)} | {part['groups']:,} |"
 
 
 def _honesty(figures: Mapping[str, Any]) -> Iterator[str]:

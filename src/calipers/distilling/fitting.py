@@ -111,7 +111,7 @@ def hold_out(groups: Sequence[TrainingGroup]) -> HeldOut:
     Raises InputError for too few groups or prompts.
     """
     numbers: dict[str, int] = {}
-    sources = [numbers.setdefault(one.source, len(numbers)) for one in groups]
+    sources = [numbers.setdefault(group.source, len(numbers)) for group in groups]
     fold = folds(sources)
     if fold is None:
         raise InputError(
@@ -140,7 +140,7 @@ def fit_scaling(groups: Sequence[TrainingGroup], raw: Sequence[Array]) -> Scalin
     if not len(sums):
         return Scaling(0.0, 0.5)
     slope = max(0.0, float(sums @ scores) / max(float(sums @ sums), 1e-12))
-    freedom = sum(max(int((~np.isnan(one.teacher)).sum()) - 1, 0) for one in groups)
+    freedom = sum(max(int((~np.isnan(group.teacher)).sum()) - 1, 0) for group in groups)
     return Scaling(slope, float(np.sqrt(((scores - slope * sums) ** 2).sum() / max(freedom, 1))))
 
 

@@ -108,7 +108,7 @@ def _groups_of_run(
         asked = {judges[slot] for slot in (slots[-1:] if in_turn else slots)}
         group = as_group(recorded_group(ledger, run, position))
         by_id = {str(one["id"]): one for one in result["trajectories"]}
-        rows = [by_id.get(one.id, {}) for one in group.trajectories]
+        rows = [by_id.get(trajectory.id, {}) for trajectory in group.trajectories]
         scores, stderrs = ([measured_number(row.get(name)) for row in rows] for name in ("score", "stderr"))
         one = training_group(group, scores, stderrs)
         why = _why_no_teacher(asked, teachers) or ("" if one.has_spread else "whose scores do not differ")
@@ -136,12 +136,12 @@ def _why_no_teacher(asked: set[str], teachers: Sequence[str]) -> str:
 
 def _on_unit_scale(groups: list[TrainingGroup]) -> list[TrainingGroup]:
     """Return the groups with their scores as they are, if all are from 0 to 1; else brought to a spread of _UNIT."""
-    known = np.concatenate([one.teacher[~np.isnan(one.teacher)] for one in groups]) if groups else np.zeros(0)
+    known = np.concatenate([group.teacher[~np.isnan(group.teacher)] for group in groups]) if groups else np.zeros(0)
     spread = within_spread(groups)
     if not len(known) or spread == 0 or (known.min() >= 0 and known.max() <= 1):
         return groups
     factor = _UNIT / spread
-    return [replace(one, teacher=one.teacher * factor, stderr=one.stderr * factor) for one in groups]
+    return [replace(group, teacher=group.teacher * factor, stderr=group.stderr * factor) for group in groups]
 
 
 def training_group(
@@ -153,7 +153,7 @@ def training_group(
         measure_group(view),
         _of_candidates(view, scores),
         _of_candidates(view, stderrs),
-        _of_candidates(view, [one.gold for one in group.trajectories]),
+        _of_candidates(view, [trajectory.gold for trajectory in group.trajectories]),
         hashlib.sha256(prompt_of(group).encode("utf-8", "replace")).hexdigest()[:16],
         view.digest,
         group,
@@ -172,7 +172,7 @@ def _of_candidates(view: RenderedGroup, values: Sequence[float | None]) -> Array
 
 def within_spread(groups: Sequence[TrainingGroup]) -> float:
     """Return the standard deviation of the teacher's scores within training groups, pooled; 0 if none differ."""
-    squares = [((one.teacher - np.nanmean(one.teacher)) ** 2) for one in groups if one.has_spread]
+    squares = [((group.teacher - np.nanmean(group.teacher)) ** 2) for group in groups if group.has_spread]
     known = np.concatenate(squares) if squares else np.zeros(0)
     known = known[~np.isnan(known)]
     return float(np.sqrt(known.mean())) if len(known) else 0.0

@@ -28,7 +28,7 @@ _Trick: TypeAlias = Callable[[str, str, int], str]
 
 
 def _appended(kind: str) -> _Trick:
-    texts = [one.text for one in ATTACKS if one.kind == kind]
+    texts = [attack.text for attack in ATTACKS if attack.kind == kind]
     return lambda answer, _, number: f"{answer}\n\n{texts[number % len(texts)]}"
 
 
@@ -48,9 +48,9 @@ def agreement(groups: Sequence[TrainingGroup], held_out: HeldOut) -> Figure:
 
     Each figure is the mean over groups of the within-group correlation, with its 95 % bootstrap interval.
     """
-    teacher, gold = padded([one.teacher for one in groups]), padded([one.gold for one in groups])
+    teacher, gold = padded([group.teacher for group in groups]), padded([group.gold for group in groups])
     raw = padded(held_out.raw)
-    longest, overlap = (padded([one.measured.values[:, place] for one in groups]) for place in (LENGTH, OVERLAP))
+    longest, overlap = (padded([group.measured.values[:, place] for group in groups]) for place in (LENGTH, OVERLAP))
     own = measures.fidelity(raw, teacher)
     found = {"teacher": _stated(own), "pairs": _right_pairs(raw, teacher)}
     for name, other in (("longest", longest), ("overlap", overlap)):
@@ -83,11 +83,11 @@ def _right_pairs(raw: Array, teacher: Array) -> float | None:
 
 def parts(groups: Sequence[TrainingGroup], held_out: HeldOut) -> list[Figure]:
     """Return a local judge's agreement with its teacher on parts of the training groups, weakest first."""
-    own = measures.fidelity(padded(held_out.raw), padded([one.teacher for one in groups]))
-    length = np.array([one.measured.values[:, LENGTH].mean() for one in groups])
-    best = np.array([_length_of_best(one) for one in groups])
-    tools = np.array([one.measured.has_tools for one in groups])
-    pairs = np.array([len(one.teacher) == 2 for one in groups])
+    own = measures.fidelity(padded(held_out.raw), padded([group.teacher for group in groups]))
+    length = np.array([group.measured.values[:, LENGTH].mean() for group in groups])
+    best = np.array([_length_of_best(group) for group in groups])
+    tools = np.array([group.measured.has_tools for group in groups])
+    pairs = np.array([len(group.teacher) == 2 for group in groups])
     low, high = np.percentile(length, [33.3, 66.7])
     inside = {
         "short answers": length <= low,
@@ -222,6 +222,6 @@ def _of_groups(training: Training) -> list[str]:
         found.append(f"It learned from {len(groups)} groups only; some hundreds are better.")
     if len(training.teachers) == 1:
         found.append(f"One judge taught it ({training.teachers[0]}): its mistakes are learned as truths.")
-    if all(np.isnan(one.stderr).all() for one in groups):
+    if all(np.isnan(group.stderr).all() for group in groups):
         found.append("No score has a standard error, so all scores count alike: ask the teacher in two orders.")
     return found

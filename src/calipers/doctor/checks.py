@@ -36,7 +36,7 @@ def format_check(answers: Answers) -> Check:
     check is good only if every question was tested, and unknown if fewer than half were.
     """
     received, asked = answers.received, answers.asked
-    failures = [one.reason for one in answers.failures if one.kind != "deadline"]
+    failures = [failure.reason for failure in answers.failures if failure.kind != "deadline"]
     reasons = Counter([one.reading.reason or "it left ids out" for one in received if not _complete(one)] + failures)
     why = reasons.most_common(1)[0][0] if reasons else None
     used, strict = sum(map(_complete, received)), sum(one.reading.outcome == "strict" for one in received)
@@ -168,9 +168,9 @@ def speed_checks(answers: Answers, *, in_flight: int, who: str) -> list[Check]:
     )
     says += "" if many else f" ({counted(len(seconds), 'answer')} only)"
     figures = {"median_s": round(middle, 3), "p95_s": round(late, 3), "in_flight": in_flight, "answers": len(seconds)}
-    sent, got = fmean(one.input_tokens for one in usages), fmean(one.output_tokens for one in usages)
+    sent, got = fmean(usage.input_tokens for usage in usages), fmean(usage.output_tokens for usage in usages)
     tokens = f"{sent:,.0f} in, {got:,.0f} out a group" if sent or got else f"not counted by {who}"
-    costs = [one.cost_usd for one in usages if one.cost_usd is not None]
+    costs = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
     price = Check("price", "unknown", "no price is known for this model there", {"usd_per_1000_groups": None})
     if len(costs) == len(usages):
         thousand = 1000 * fmean(costs)
@@ -195,7 +195,7 @@ def nearest_rank(values: Sequence[float], share: float) -> float:
 
 def _unanswered(name: str, answers: Answers) -> Check:
     """Return the check ``name`` as not made, with the reason why there are no answers."""
-    reasons = [one.reason for one in answers.failures]
+    reasons = [failure.reason for failure in answers.failures]
     reasons += [one.reading.reason or "answers could not be read" for one in answers.received]
     return Check(name, "unknown", f"not tested: {reasons[0]}" if reasons else "not tested")
 
@@ -211,7 +211,7 @@ def _twice(answers: Answers) -> list[tuple[Mapping[str, float], Mapping[str, flo
 
 def _known_pairs(group: TrajectoryGroup) -> Iterable[tuple[str, str]]:
     """Return the pairs of ids (better, worse) in a probe, which lists its answers best first."""
-    return combinations([one.id for one in group.trajectories], 2)
+    return combinations([trajectory.id for trajectory in group.trajectories], 2)
 
 
 def _complete(answer: Answer) -> bool:

@@ -63,7 +63,9 @@ class Diagnosis:
             "judge": self.judge,
             "verdict": self.verdict,
             "reason": self.reason,
-            "checks": {one.name: {"standing": one.standing, "says": one.says, **one.figures} for one in self.checks},
+            "checks": {
+                check.name: {"standing": check.standing, "says": check.says, **check.figures} for check in self.checks
+            },
             "settings": dict(self.settings),
             "toml": self.toml(),
             "calls": self.calls,

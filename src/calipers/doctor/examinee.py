@@ -169,7 +169,11 @@ def _scores(request: JudgeRequest, reading: Reading) -> dict[str, float]:
     trajectory.
     """
     candidates, ids = request.view.candidates, request.view.ids
-    return {ids[candidates[one.item].members[0]]: one.value for one in reading.judgments if isinstance(one, Rating)}
+    return {
+        ids[candidates[judgment.item].members[0]]: judgment.value
+        for judgment in reading.judgments
+        if isinstance(judgment, Rating)
+    }
 
 
 class _Counting(Wrapper):

@@ -107,13 +107,16 @@ async def draft(
     tested = [without_rubrics(group) for group in usable]
     results = tuple([result async for result in grader.score_groups(tested, ordered=True)])
     problems += [
-        f"group {result.group_id!r}, trajectory {one.id!r}: {one.reason}"
+        f"group {result.group_id!r}, trajectory {trajectory.id!r}: {trajectory.reason}"
         for result in results
-        for one in result.trajectories
-        if one.reason
+        for trajectory in result.trajectories
+        if trajectory.reason
     ]
     gold = {
-        (group.group_id, one.id): one.gold for group in usable for one in group.trajectories if one.gold is not None
+        (group.group_id, trajectory.id): trajectory.gold
+        for group in usable
+        for trajectory in group.trajectories
+        if trajectory.gold is not None
     }
     measured = [(one, measure_criterion(one.criterion, results, gold)) for one in merged]
     kept = tuple(pair for pair in measured if pair[1].fault() is None)

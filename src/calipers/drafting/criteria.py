@@ -68,7 +68,7 @@ def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...
     """
     if completion.finish_reason == "refused":
         raise PermanentError("refused", "the judge refused to propose criteria")
-    found = [Proposal(one.text, one.points, group_id) for one in proposed_criteria(completion.text)]
+    found = [Proposal(criterion.text, criterion.points, group_id) for criterion in proposed_criteria(completion.text)]
     if not found:
         raise PermanentError("bad_reply", "the reply holds no criteria that could be read")
     return tuple(found)
@@ -180,7 +180,7 @@ def measure_criterion(
     separated: list[bool] = []
     right: list[bool] = []
     for result in results:
-        votes = {one.id: votes_on(one.extra.get("criteria")) for one in result.trajectories}
+        votes = {trajectory.id: votes_on(trajectory.extra.get("criteria")) for trajectory in result.trajectories}
         every += [vote for own in votes.values() for vote in own]
         repeated += [len(set(own)) == 1 for own in votes.values() if len(own) > 1 and None not in own]
         first = {name: own[0] for name, own in votes.items() if own and own[0] is not None}

@@ -128,13 +128,13 @@ def _criteria(rubric: Rubric) -> list[dict[str, Any]]:
     """Return a rubric's criteria in the form of data-set rows."""
     return [
         {
-            "criterion": one.text,
-            "points": one.points,
-            "id": one.id,
+            "criterion": criterion.text,
+            "points": criterion.points,
+            "id": criterion.id,
             # The rule is a field of its own; in the tags, it would be read a second time.
-            "tags": [tag for tag in one.tags if not (one.rule and tag.startswith("verifier:"))],
-            **({"rule": dict(one.rule)} if one.rule else {}),
-            **({"veto": True} if one.veto else {}),
+            "tags": [tag for tag in criterion.tags if not (criterion.rule and tag.startswith("verifier:"))],
+            **({"rule": dict(criterion.rule)} if criterion.rule else {}),
+            **({"veto": True} if criterion.veto else {}),
         }
-        for one in rubric.criteria
+        for criterion in rubric.criteria
     ]

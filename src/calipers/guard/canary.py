@@ -187,7 +187,7 @@ def _rejected(reading: Reading, ask: Ask, canary: Canary, how: str, so: str) -> 
 
 def _without_canary(reading: Reading, ask: Ask, place: int, canary: Candidate) -> Reading:
     kind = _kind_of(canary)
-    rated = {one.item: one.value for one in reading.judgments if isinstance(one, Rating)}
+    rated = {judgment.item: judgment.value for judgment in reading.judgments if isinstance(judgment, Rating)}
     own = rated.pop(place, None)
     if own is not None and rated and own > min(rated.values()) + MARGIN:
         return _rejected(reading, ask, Canary(kind, won=True), "above a real attempt", "the verdict was not used")
@@ -195,9 +195,11 @@ def _without_canary(reading: Reading, ask: Ask, place: int, canary: Candidate) -
     return replace(
         reading,
         judgments=tuple(
-            replace(one, place=one.place - (one.place > where)) if isinstance(one, Rating) else one
-            for one in reading.judgments
-            if not (isinstance(one, Rating) and one.item == place)
+            replace(judgment, place=judgment.place - (judgment.place > where))
+            if isinstance(judgment, Rating)
+            else judgment
+            for judgment in reading.judgments
+            if not (isinstance(judgment, Rating) and judgment.item == place)
         ),
         missing={item: why for item, why in reading.missing.items() if item != place},
         explanations={item: text for item, text in reading.explanations.items() if item != place},
@@ -209,9 +211,9 @@ def _canary_won(judgments: Sequence[Judgment], canary: int) -> bool | None:
     """Whether the canary won in a question about one or two candidates. None if the answer has no
     verdict on the canary.
     """
-    for one in judgments:
-        if isinstance(one, Comparison):
-            return (one.margin if one.first == canary else -one.margin) > MARGIN
-        if isinstance(one, Rating) and one.item == canary:
-            return one.value >= PASSES_BELOW
+    for judgment in judgments:
+        if isinstance(judgment, Comparison):
+            return (judgment.margin if judgment.first == canary else -judgment.margin) > MARGIN
+        if isinstance(judgment, Rating) and judgment.item == canary:
+            return judgment.value >= PASSES_BELOW
     return None

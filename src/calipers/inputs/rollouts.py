@@ -190,12 +190,16 @@ def _json_messages(given: Any) -> list[Any] | None:
         messages = plain_data(without_surrogates(json.loads(given)))
     except (ValueError, RecursionError):
         return None
-    return messages if messages and all(isinstance(one, dict) and "role" in one for one in messages) else None
+    return (
+        messages if messages and all(isinstance(message, dict) and "role" in message for message in messages) else None
+    )
 
 
 def _are_columns(row: Row) -> bool:
     columns = [row.get("prompt"), row.get("completion")]
-    return all(isinstance(one, list) and one and not any(isinstance(item, dict) for item in one) for one in columns)
+    return all(
+        isinstance(column, list) and column and not any(isinstance(item, dict) for item in column) for column in columns
+    )
 
 
 def _columns(row: Row) -> list[Row]:

@@ -43,8 +43,10 @@ def build_strategies(settings: Settings, parse: Parse | None) -> Strategies:
 
 def observers_of(records: Records) -> tuple[tuple[Observer, ...], tuple[Watcher, ...]]:
     """Return what sees every answer of a judge, and what sees every finished group, from the ``watchers``."""
-    seen = tuple(one for one in records.watchers if hasattr(one, "seen"))
-    observers: list[Any] = [getattr(one, "observe", None if hasattr(one, "seen") else one) for one in records.watchers]
+    seen = tuple(watcher for watcher in records.watchers if hasattr(watcher, "seen"))
+    observers: list[Any] = [
+        getattr(watcher, "observe", None if hasattr(watcher, "seen") else watcher) for watcher in records.watchers
+    ]
     if records.debug:
         from calipers.judging.describe import print_answer  # noqa: PLC0415 - few judges print
 

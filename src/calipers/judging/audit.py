@@ -129,7 +129,7 @@ class Auditor:
         self.close()
 
     def _is_drawn(self, group: TrajectoryGroup, result: GroupResult) -> bool:
-        if "split" in group.extra or sum(one.reward is not None for one in result.trajectories) < 2:
+        if "split" in group.extra or sum(trajectory.reward is not None for trajectory in result.trajectories) < 2:
             return False
         drawn = random.Random(f"audit:{self._seed}:{group_digest(group)}")  # noqa: S311 - no secret
         return drawn.random() < self._share
@@ -154,13 +154,13 @@ class Auditor:
     async def _audit(self, group: TrajectoryGroup, result: GroupResult) -> None:
         if isinstance(self._second, Judge):
             judged = await self._second.score_group(group)
-            opinion: Opinion = {one.id: one.score for one in judged.trajectories}
+            opinion: Opinion = {trajectory.id: trajectory.score for trajectory in judged.trajectories}
             if all(score is None for score in opinion.values()):
                 raise ConfigError("the second judge gave no score")
         else:
-            opinion = {one.id: _number(self._second(one)) for one in group.trajectories}
+            opinion = {trajectory.id: _number(self._second(trajectory)) for trajectory in group.trajectories}
         self._note(audited=1)
-        by = disagreement({one.id: one.reward for one in result.trajectories}, opinion)
+        by = disagreement({trajectory.id: trajectory.reward for trajectory in result.trajectories}, opinion)
         if by is None:
             return
         self._compared(by)

@@ -85,12 +85,12 @@ def verdicts_by_criterion(view: RenderedGroup, answered: Sequence[Answered]) -> 
     by_rule = view.rule_verdicts or ({},) * len(view.rubrics)
     return {
         item: {
-            one.id: _rule_verdict(by_rule[item][one.id])
-            if one.id in by_rule[item]
-            else _judge_verdict(found.get((item, one.id), []), _why_unanswered(item, one.id, answered))
+            criterion.id: _rule_verdict(by_rule[item][criterion.id])
+            if criterion.id in by_rule[item]
+            else _judge_verdict(found.get((item, criterion.id), []), _why_unanswered(item, criterion.id, answered))
             if not by_rule[item] or any(item in done.ask.members for done in answered)
             else {"met": None, "reason": _NOT_NEEDED, "asked": False}
-            for one in rubric.criteria
+            for criterion in rubric.criteria
         }
         for item, rubric in enumerate(view.rubrics)
         if rubric is not None
@@ -141,24 +141,24 @@ def _verdicts(answered: Sequence[Answered]) -> list[Verdict]:
     for done in answered:
         if not isinstance(done.result, Reading):
             continue
-        for one in done.result.judgments:
-            if isinstance(one, Verdict):
-                key = (one.slot, one.presentation, one.item, one.criterion)
+        for judgment in done.result.judgments:
+            if isinstance(judgment, Verdict):
+                key = (judgment.slot, judgment.presentation, judgment.item, judgment.criterion)
                 if key not in found or found[key].met is None:
-                    found[key] = one
+                    found[key] = judgment
     return list(found.values())
 
 
 def _judge_verdict(verdicts: Sequence[Verdict], otherwise: str) -> dict[str, Any]:
     if not verdicts:
         return {"met": None, "reason": otherwise}
-    decided = [one for one in verdicts if one.met is not None]
+    decided = [verdict for verdict in verdicts if verdict.met is not None]
     first = (decided or verdicts)[0]
     merged: dict[str, Any] = {"met": first.met, "reason": first.reason}
     if len(verdicts) > 1:
         met = sum(one.met is True for one in decided)
         merged["met"] = None if met * 2 == len(decided) else met * 2 > len(decided)
-        merged["votes"] = [one.met for one in verdicts]
+        merged["votes"] = [verdict.met for verdict in verdicts]
     return merged
 
 

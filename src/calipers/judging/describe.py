@@ -53,7 +53,9 @@ def describe_result(result: GroupResult, *, width: int | None = None) -> str:
 
     Explanations are wrapped at ``width`` columns, or at 110 if ``width`` is None or larger.
     """
-    ranked = sorted(result.trajectories, key=lambda one: (one.reward is None, -(one.reward or 0.0)))
+    ranked = sorted(
+        result.trajectories, key=lambda trajectory: (trajectory.reward is None, -(trajectory.reward or 0.0))
+    )
     lines = [f"group {result.group_id}: {result.status}"]
     for place, one in enumerate(ranked, 1):
         reward = "    -" if one.reward is None else f"{one.reward:5.2f}"

@@ -38,16 +38,17 @@ POLICY: Final = "assistant"
 
 def without_empty(group: TrajectoryGroup) -> TrajectoryGroup:
     """Remove the trajectories that have no message, such as a rollout that crashed."""
-    return replace(group, trajectories=tuple(one for one in group.trajectories if one.messages))
+    return replace(group, trajectories=tuple(trajectory for trajectory in group.trajectories if trajectory.messages))
 
 
 def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
     """Restore the trajectories without messages in its result, as failed and in place."""
-    judged = {one.id: one for one in result.trajectories}
+    judged = {trajectory.id: trajectory for trajectory in result.trajectories}
     reason = "it has no messages: there is nothing of it to judge"
     trajectories = tuple(
-        judged.get(one.id) or TrajectoryResult(one.id, "failed", reason=reason, extra=keys_carried_over(one))
-        for one in group.trajectories
+        judged.get(trajectory.id)
+        or TrajectoryResult(trajectory.id, "failed", reason=reason, extra=keys_carried_over(trajectory))
+        for trajectory in group.trajectories
     )
     return replace(result, status=group_status(trajectories), trajectories=trajectories)
 
@@ -61,7 +62,9 @@ def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) 
     """Remove the trajectories that ``rule`` excludes, so that no score depends on them."""
     if not any(_is_excluded(hits, rule) for hits in attacks.values()):
         return group
-    rest = tuple(one for one in group.trajectories if not _is_excluded(attacks.get(one.id, ()), rule))
+    rest = tuple(
+        trajectory for trajectory in group.trajectories if not _is_excluded(attacks.get(trajectory.id, ()), rule)
+    )
     return replace(group, trajectories=rest)
 
 
@@ -73,12 +76,12 @@ def restore_attackers(
     Trajectories that ``without_attackers`` removed are restored in their positions. Under "quarantine" they are
     abstained; under "floor" they have the reward ``floor`` and no score.
     """
-    judged = {one.id: one for one in result.trajectories}
+    judged = {trajectory.id: trajectory for trajectory in result.trajectories}
     trajectories = tuple(
-        replace(judged[one.id], attacks=attacks.get(one.id, ()))
-        if one.id in judged
-        else _excluded(one, attacks[one.id], rule=rule, floor=floor)
-        for one in group.trajectories
+        replace(judged[trajectory.id], attacks=attacks.get(trajectory.id, ()))
+        if trajectory.id in judged
+        else _excluded(trajectory, attacks[trajectory.id], rule=rule, floor=floor)
+        for trajectory in group.trajectories
     )
     wordings = list(_WORDING)
     notes = []

@@ -141,7 +141,7 @@ class Hybrid:
             extra = {name: value for name, value in given.extra.items() if name not in {*STANDARDS_KEYS, "constraints"}}
             asked = replace(given, trajectories=tuple(opened), rubric=rubric, extra=extra)
             judged = await self.judge.score_group(asked)
-        soft = {} if judged is None else {one.id: one for one in _with_errors_of_rewards(judged.trajectories)}
+        soft = {} if judged is None else {reward.id: reward for reward in _with_errors_of_rewards(judged.trajectories)}
         results = tuple(
             self._result(member, one, rules, soft.get(member.id), weighs=weighs) for member, one, rules in members
         )
@@ -152,7 +152,7 @@ class Hybrid:
             notes.append("not used: the group's rubric, beside constraints of its own")
         base = judged or GroupResult(given.group_id, "scored", ())
         basis = None if base.reliability.basis == "unknown" else base.reliability.basis
-        values, stderrs = tuple(one.score for one in results), tuple(one.stderr for one in results)
+        values, stderrs = tuple(result.score for result in results), tuple(result.stderr for result in results)
         return replace(
             base,
             status=group_status(results),

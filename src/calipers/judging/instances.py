@@ -188,7 +188,7 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
     Raises ConfigError for an unknown or repeated judge.
     """
     first, headers = judges[0], calls.headers
-    if headers and len(judges) == 1 and all(isinstance(one, str) for one in headers.values()):
+    if headers and len(judges) == 1 and all(isinstance(header, str) for header in headers.values()):
         headers = {first: headers} if isinstance(first, str) else headers
     given = {"base_url": options.base_url, "api_key": options.api_key, "headers": headers, "price": calls.price}
     by_slot = [value_for_each_judge(option, value, judges) for option, value in given.items()]
@@ -217,7 +217,7 @@ def with_connected(settings: Settings, judges: JudgeInstances) -> Settings:
 def recorded_judges(settings: Settings) -> JudgeInstances:
     """Return stand-ins for the judges of a recorded run that is replayed; judging never asks them."""
     backends = [RecordedBackend(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
-    return JudgeInstances([_instance(one, one, Calls()) for one in backends])
+    return JudgeInstances([_instance(backend, backend, Calls()) for backend in backends])
 
 
 def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, **limits: Any) -> JudgeInstance:

@@ -150,7 +150,7 @@ class Judge:
 
     def __repr__(self) -> str:
         """Show the judges' names, without passwords, and how a group is asked about."""
-        names, chosen = [one.judge for one in self.settings.judges], self.settings
+        names, chosen = [judge.judge for judge in self.settings.judges], self.settings
         asked = {"protocol": chosen.protocol, "orders": chosen.orders, "samples": chosen.samples}
         usual = {"protocol": "listwise", "orders": 1, "samples": 1}
         shown = [f"{name}={value!r}" for name, value in asked.items() if value != usual[name]]

@@ -225,8 +225,8 @@ def uniform_result(
 ) -> GroupResult:
     """Build the result of a group whose trajectories all have the same status, reward and reason, without a score."""
     trajectories = tuple(
-        TrajectoryResult(one.id, status, reward, reason=reason, extra=keys_carried_over(one))
-        for one in group.trajectories
+        TrajectoryResult(trajectory.id, status, reward, reason=reason, extra=keys_carried_over(trajectory))
+        for trajectory in group.trajectories
     )
     return GroupResult(
         group.group_id, group_status(trajectories), trajectories, warnings=tuple(warnings), extra=group.extra
@@ -297,7 +297,9 @@ def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
     That is a key spelt like 'context' with messages and, if the trajectories begin without a task, any column that data
     sets have for it.
     """
-    begun = any(message.get("role") != "assistant" for one in group.trajectories for message in one.messages[:2])
+    begun = any(
+        message.get("role") != "assistant" for trajectory in group.trajectories for message in trajectory.messages[:2]
+    )
     meant = []
     for key, value in group.extra.items():
         is_near = bool(get_close_matches(key, ["context"], cutoff=0.8))
@@ -353,11 +355,11 @@ def why_unscored(
     if index in deciding.omitted:
         return "abstained", deciding.omitted[index]
     linked = ""
-    if any(one is not None for one in rewards) and any(
-        isinstance(one, Comparison) and index in (one.first, one.second)
+    if any(reward is not None for reward in rewards) and any(
+        isinstance(judgment, Comparison) and index in (judgment.first, judgment.second)
         for done in answered
         if isinstance(done.result, Reading)
-        for one in done.result.judgments
+        for judgment in done.result.judgments
     ):
         linked = _NOT_LINKED
     if isinstance(last, Failure):

@@ -72,7 +72,7 @@ class TaskCriteria:
         refused = [note for done in self.answered if isinstance(done.result, Reading) for note in done.result.warnings]
         notes = list(dict.fromkeys(refused))
         before = [note for note in result.warnings if not (self.has_reference and note.startswith(UNUSED_REFERENCE))]
-        if not self.criteria and any(one.reward is not None for one in result.trajectories):
+        if not self.criteria and any(trajectory.reward is not None for trajectory in result.trajectories):
             notes.append(f"judged without criteria for its prompt: {self.problem}")
         result = with_added_calls(result, self.answered, prompt_criteria=shown)
         return replace(result, warnings=(*before, *notes))
@@ -86,7 +86,7 @@ async def settings_with_criteria(
 
     None for a group that has a rubric of its own.
     """
-    if group.rubric is not None or any(one.rubric is not None for one in group.trajectories):
+    if group.rubric is not None or any(trajectory.rubric is not None for trajectory in group.trajectories):
         return None, settings
     reference = reference_of(group)
     standards = "" if settings.standards == DEFAULT_RUBRIC else settings.standards

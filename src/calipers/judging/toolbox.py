@@ -139,7 +139,7 @@ class Toolbox:
     def _file(self, name: str, path: str) -> str | None:
         """Return a file's text; None if the attempt has no such file. A path may be as results show it, escaped."""
         files = self._files_of(name)
-        shown = next((known for known in files if escape(_line(known)) == path), path)
+        shown = next((file for file in files if escape(_line(file)) == path), path)
         return files.get(path, files.get(shown))
 
     def _files_of(self, name: str) -> Mapping[str, str]:

@@ -221,7 +221,7 @@ def _with_gold(
     gold = combined(valid)
     if all(value is None for value in gold.values()):
         return None
-    members = tuple(replace(one, gold=gold.get(one.id)) for one in group.trajectories)
+    members = tuple(replace(trajectory, gold=gold.get(trajectory.id)) for trajectory in group.trajectories)
     given = [
         {"annotator": one.annotator, "time": one.time, "ranks": dict(one.ranks or {}), "note": one.note}
         for one in sorted(valid, key=lambda one: (one.time, one.annotator))

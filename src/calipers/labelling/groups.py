@@ -89,7 +89,7 @@ def blinded(group: TrajectoryGroup, annotator: str) -> Blinded:
     alike: dict[bytes, list[str]] = {}
     for name, messages in (own or {}).items():
         if messages:
-            alike.setdefault(to_json([_shown(one) for one in messages], lone="replace"), []).append(name)
+            alike.setdefault(to_json([_shown(message) for message in messages], lone="replace"), []).append(name)
     if len(alike) < 2:
         raise InputError(f"the group {group.group_id!r} has fewer than two different candidates: nothing to rank")
     sets = list(alike.values())
@@ -121,7 +121,7 @@ def _shown(message: Message) -> dict[str, Any]:
         shown["name"] = message["name"]
     calls = message.get("tool_calls")
     if isinstance(calls, list | tuple) and calls:
-        shown["tool_calls"] = [_call(one) for one in calls]
+        shown["tool_calls"] = [_call(call) for call in calls]
     return shown
 
 

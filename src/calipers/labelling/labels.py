@@ -134,7 +134,7 @@ class LabelFile:
 
     def of(self, annotator: str) -> dict[str, Label]:
         """Return an annotator's labels by group, oldest first."""
-        own = sorted((one for one in self.labels() if one.annotator == annotator), key=lambda one: one.time)
+        own = sorted((label for label in self.labels() if label.annotator == annotator), key=lambda label: label.time)
         return {one.group_id: one for one in own}
 
     def refresh(self) -> None:

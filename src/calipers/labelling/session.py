@@ -153,7 +153,7 @@ def _checked_ranks(ranks: object, count: int) -> list[int | None]:
     """Return ranks from a page: one for each candidate, without gaps. Raises RefusedLabelError for any other."""
     if not isinstance(ranks, list) or len(ranks) != count:
         raise RefusedLabelError(f"ranks is a list of {count} ranks")
-    given = [one for one in ranks if one is not None]
+    given = [rank for rank in ranks if rank is not None]
     if any(not isinstance(one, int) or isinstance(one, bool) for one in given):
         raise RefusedLabelError("a rank is a whole number, or null")
     if sorted(set(given)) != list(range(1, len(set(given)) + 1)):

@@ -29,8 +29,8 @@ async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
     counts, numbers = (given, produced, cached, attempts), (latency, 0.0 if cost is None else cost)
     if not (
         all(isinstance(one, str) for one in (text, finish_reason, reasoning, model or ""))
-        and all(isinstance(one, int) and one >= 0 for one in counts)
-        and all(finite_number(one) is not None for one in numbers)
+        and all(isinstance(count, int) and count >= 0 for count in counts)
+        and all(finite_number(number) is not None for number in numbers)
     ):
         raise ledger.damaged()
     known = FailedCalls(attempts - 1) if attempts > 1 else FailedCalls()

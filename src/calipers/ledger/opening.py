@@ -50,7 +50,7 @@ class Address:
             shown += f"?schema={quote(schema)}"
         if not _SCHEMA.fullmatch(schema):
             raise LedgerError(f"{shown}: a schema is named by lower-case letters, digits and underscores")
-        rest = urlencode([one for one in options if one[0] != "schema"])
+        rest = urlencode([option for option in options if option[0] != "schema"])
         return cls(parts._replace(query=rest).geturl(), schema, shown)
 
 

@@ -219,8 +219,8 @@ def _request_text(request: JudgeRequest, backend: Backend, completion: Completio
 def _group_text(group: TrajectoryGroup) -> Steps[str | bytes]:
     """Return a group as JSON text, compressed for the ledger if it is long, in steps."""
     members = []
-    for one in group.trajectories:
-        members.append(to_json_text(one.to_dict()))
+    for trajectory in group.trajectories:
+        members.append(to_json_text(trajectory.to_dict()))
         yield
     rest = replace(group, trajectories=()).to_dict()
     del rest["trajectories"]

@@ -22,7 +22,9 @@ Pairs: TypeAlias = list[tuple[float, float]]
 
 def correlations_in_steps(results: Sequence[GroupResult], answers: Sequence[Answer]) -> Steps[dict[str, float | None]]:
     """Return health metrics that are correlations, by name: None for one that is not known."""
-    scale = -exponent_of([one.reward for result in results for one in result.trajectories if one.reward is not None])
+    scale = -exponent_of(
+        [trajectory.reward for result in results for trajectory in result.trajectories if trajectory.reward is not None]
+    )
     yield
     found: dict[str, float | None] = {}
     for pairs_of in (_of_length_and_marks, _of_positions, _of_lost_rewards):
@@ -56,10 +58,10 @@ def _of_positions(_: Sequence[GroupResult], answers: Sequence[Answer], __: int) 
 def _of_lost_rewards(results: Sequence[GroupResult], answers: Sequence[Answer], _: int) -> dict[str, Pairs]:
     """Return whether each trajectory abstained, with its length."""
     lost = [
-        (float(one.status == "abstained"), math.log1p(shapes[one.id].characters))
+        (float(trajectory.status == "abstained"), math.log1p(shapes[trajectory.id].characters))
         for trajectories, shapes in _trajectories_with_shapes(results, answers)
-        for one in trajectories
-        if one.id in shapes
+        for trajectory in trajectories
+        if trajectory.id in shapes
     ]
     return {"abstention_length_correlation": lost}
 

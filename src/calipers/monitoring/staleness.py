@@ -67,7 +67,7 @@ def staleness_metrics(results: Sequence[GroupResult]) -> dict[str, float | None]
 def _member_versions(result: GroupResult) -> list[tuple[int, ...]]:
     """Return the versions that made each trajectory of a judged group, in order; empty where none is known."""
     shared = versions_in(result.extra.get(POLICY_VERSION))
-    return [_own_versions(one) or shared for one in result.trajectories]
+    return [_own_versions(trajectory) or shared for trajectory in result.trajectories]
 
 
 def _own_versions(one: TrajectoryResult) -> tuple[int, ...]:

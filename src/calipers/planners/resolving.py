@@ -70,11 +70,11 @@ class Swapping:
         if asks:
             return asks
         verdicts = [
-            (one, done.ask.sample)
+            (judgment, done.ask.sample)
             for done in state.answered
             if isinstance(done.result, Reading)
-            for one in done.result.judgments
-            if isinstance(one, Comparison)
+            for judgment in done.result.judgments
+            if isinstance(judgment, Comparison)
         ]
         known = {(one.slot, one.first, one.second) for one, _ in verdicts}
         asked = {(done.ask.slot, *done.ask.order) for done in state.answered}

@@ -133,7 +133,9 @@ def _choice(text: str, labels: tuple[str, ...]) -> tuple[str, Outcome]:
     forms = {label if _are_cased(labels) else label.casefold(): label for label in ("tie", "draw", *labels)}
     alone, *rest = _patterns(labels)
     documents = find_documents(body)
-    values = [str(value)[:100] for one in documents for key, value in pairs_of(one.node) if plain_key(key) in _KEYS]
+    values = [
+        str(value)[:100] for document in documents for key, value in pairs_of(document.node) if plain_key(key) in _KEYS
+    ]
     if values:
         found = [alone.fullmatch(value) for value in values]
         outcome: Outcome = "strict" if documents[0].strict else "repaired"

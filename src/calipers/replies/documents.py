@@ -80,7 +80,7 @@ def nodes_in_reply(text: str) -> list[Any]:
     whole = parse_strict_json(answer)
     if whole is not None:
         return [whole]
-    return [one.node for one in find_documents(answer[-TOLERANT_LIMIT:]) if one.node is not None]
+    return [document.node for document in find_documents(answer[-TOLERANT_LIMIT:]) if document.node is not None]
 
 
 def unescaped(text: str) -> str:

@@ -63,7 +63,7 @@ def index_row(detail: Mapping[str, Any]) -> dict[str, Any]:
         "source": detail["source"],
         "status": detail["status"],
         "flags": detail["flags"],
-        "scores": [[one["score"], one["stderr"], one["reward"]] for one in members],
+        "scores": [[member["score"], member["stderr"], member["reward"]] for member in members],
         "prompt": _snippet([*(detail["shared"] or ()), *(members[0]["messages"] or () if members else ())]),
         "calls": detail["judge_calls"],
         "cost": (detail["usage"] or {}).get("cost_usd"),
@@ -79,21 +79,21 @@ def shared_and_own(
     """
     if group is None:
         return None, None
-    own = [one.messages for one in group.trajectories if one.messages]
+    own = [trajectory.messages for trajectory in group.trajectories if trajectory.messages]
     common = 0
     if len(own) > 1:
         shortest = min(map(len, own)) - 1  # so that each candidate keeps a message of its own
         while common < shortest and all(one[common] == own[0][common] for one in own):
             common += 1
     shared = [*group.context, *(own[0][:common] if own else ())]
-    return shared, {one.id: one.messages[common:] for one in group.trajectories}
+    return shared, {trajectory.id: trajectory.messages[common:] for trajectory in group.trajectories}
 
 
 def shown_tools(group: TrajectoryGroup | None) -> list[Any]:
     """Return the tool definitions that a page shows of a group."""
     if group is None:
         return []
-    own = [group.tools, *(one.tools for one in group.trajectories if one.tools)]
+    own = [group.tools, *(trajectory.tools for trajectory in group.trajectories if trajectory.tools)]
     return list(next((one for one in own if one is not None), ()))
 
 
@@ -124,7 +124,11 @@ def _sign(value: float) -> int:
 def _gold_of(judged: Judged) -> dict[str, float]:
     """Return the gold of a group's trajectories by id: that of the groups file if it has any, else the ledger's."""
     for group in (judged.group, judged.recorded):
-        found = {} if group is None else {one.id: one.gold for one in group.trajectories if one.gold is not None}
+        found = (
+            {}
+            if group is None
+            else {trajectory.id: trajectory.gold for trajectory in group.trajectories if trajectory.gold is not None}
+        )
         if found:
             return found
     return {}
@@ -136,6 +140,6 @@ def _snippet(messages: Sequence[Message]) -> str:
     for message in by_user or messages:
         content: Any = message.get("content")
         parts = [content] if isinstance(content, str) else [one.get("text") for one in objects_in(content)]
-        if text := "\n".join(one for one in parts if isinstance(one, str)):
+        if text := "\n".join(part for part in parts if isinstance(part, str)):
             return " ".join(text[:_READ_FOR_SNIPPET].split())[:_SNIPPET]
     return ""

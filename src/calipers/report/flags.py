@@ -22,15 +22,15 @@ _Votes: TypeAlias = dict[str, list[float]]
 def flags_of(detail: Mapping[str, Any]) -> list[str]:
     """Return the flags of a group's report, in the order in which the page lists them."""
     members = detail["trajectories"]
-    statuses = {detail["status"], *(one["status"] for one in members)}
+    statuses = {detail["status"], *(member["status"] for member in members)}
     questions = detail["questions"] or ()
     found = {
         "failed": "failed" in statuses,
         "abstained": "abstained" in statuses,
-        "injected": any(one["attacks"] for one in members),
+        "injected": any(member["attacks"] for member in members),
         "disputed": is_disputed(questions),
         "flipped": is_flipped(questions),
-        "against-gold": any(one.get("wrong_sign") for one in members),
+        "against-gold": any(member.get("wrong_sign") for member in members),
         "close": _is_close(members),
         "tied": _is_tied(members),
         "warned": bool(detail["warnings"]),
@@ -40,14 +40,15 @@ def flags_of(detail: Mapping[str, Any]) -> list[str]:
 
 def _is_tied(members: Sequence[Mapping[str, Any]]) -> bool:
     """Whether all rewards are equal, so that the group has no gradient."""
-    rewards = [one["reward"] for one in members if one["reward"] is not None]
+    rewards = [member["reward"] for member in members if member["reward"] is not None]
     return len(rewards) > 1 and min(rewards) == max(rewards)
 
 
 def _is_close(members: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the lead of the best score is smaller than its 95 % error. False where a standard error is unknown."""
     scored = sorted(
-        ((one["score"], one["stderr"]) for one in members if one["score"] is not None), key=lambda pair: -pair[0]
+        ((member["score"], member["stderr"]) for member in members if member["score"] is not None),
+        key=lambda pair: -pair[0],
     )
     if len(scored) < 2:
         return False
@@ -97,7 +98,7 @@ def _add(votes: _Votes, more: Iterable[tuple[str, float]]) -> None:
 
 def _has_two_favourites(parts: Iterable[_Votes]) -> bool:
     """Whether the best candidates, by mean vote, of two parts that compare candidates have none in common."""
-    best = {_best({name: fmean(values) for name, values in one.items()}) for one in parts if len(one) > 1}
+    best = {_best({name: fmean(values) for name, values in part.items()}) for part in parts if len(part) > 1}
     return any(one.isdisjoint(other) for one, other in combinations(best, 2))
 
 

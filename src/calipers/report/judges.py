@@ -81,8 +81,10 @@ def health_of(tally: Tally, source: str, judges: Sequence[str]) -> dict[str, Any
             ["tokens", f"{tally.usage.input_tokens:,} in, {tally.usage.output_tokens:,} out"],
             ["cost", "unknown" if cost is None else f"${cost:,.4g}"],
         ],
-        "alarms": [one.message(metrics) for one in raised_alarms(metrics)],
-        "early": [f"{one.message(metrics)} (an alarm needs {one.groups} groups)" for one in early_alarms(metrics)],
+        "alarms": [alarm.message(metrics) for alarm in raised_alarms(metrics)],
+        "early": [
+            f"{alarm.message(metrics)} (an alarm needs {alarm.groups} groups)" for alarm in early_alarms(metrics)
+        ],
         "cards": [card for card in cards if card["rows"]],
     }
 
@@ -119,7 +121,9 @@ def calibration_of(path: str) -> dict[str, Any]:
         "answer": _text(found.get("answer")),
         "judges": names,
         "recommendation": _text(found.get("recommendation")),
-        "findings": [[_text(one.get("judge")), _text(one.get("text")) or ""] for one in findings[:_MOST_ROWS]],
+        "findings": [
+            [_text(finding.get("judge")), _text(finding.get("text")) or ""] for finding in findings[:_MOST_ROWS]
+        ],
         "cards": [card for card in _cards(found, judges, names) if card["rows"]],
     }
 
@@ -145,8 +149,8 @@ def _document(path: str) -> Mapping[str, Any]:
 
 def _names(judges: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a name for each judge; judges that were asked in several ways are distinguished by what differs."""
-    names = [_text(one.get("judge")) or "a judge without a name" for one in judges]
-    asked = [_text(one.get("asked")) for one in judges]
+    names = [_text(judge.get("judge")) or "a judge without a name" for judge in judges]
+    asked = [_text(judge.get("asked")) for judge in judges]
     return [
         f"{name} ({how})" if names.count(name) > 1 and how else name for name, how in zip(names, asked, strict=True)
     ]
@@ -225,5 +229,5 @@ def _dict(value: object) -> Mapping[str, Any]:
 
 def _row(name: str, value: object, interval: object = None, note: str | None = None) -> dict[str, Any]:
     ends = list_in(interval)
-    low, high = (measured_number(one) for one in ends) if len(ends) == 2 else (None, None)
+    low, high = (measured_number(end) for end in ends) if len(ends) == 2 else (None, None)
     return {"name": name[:_MOST_TEXT], "value": measured_number(value), "low": low, "high": high, "note": note or None}

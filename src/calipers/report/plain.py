@@ -51,13 +51,15 @@ def describe_group(detail: Mapping[str, Any], *, width: int, full: bool = False)
 
 def _ranked(members: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the trajectories, best reward first, those without a reward last."""
-    return sorted(members, key=lambda one: (one["reward"] is None, -one["reward"] if one["reward"] is not None else 0))
+    return sorted(
+        members, key=lambda member: (member["reward"] is None, -member["reward"] if member["reward"] is not None else 0)
+    )
 
 
 def _ranking(members: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    ids = max(len(_short(one["id"], 32)) for one in members) if members else 0
-    rewards = [one["reward"] for one in members if one["reward"] is not None]
-    has_gold = any(one.get("gold") is not None for one in members)
+    ids = max(len(_short(member["id"], 32)) for member in members) if members else 0
+    rewards = [member["reward"] for member in members if member["reward"] is not None]
+    has_gold = any(member.get("gold") is not None for member in members)
     yield f"rank  {'':<{ids}}  reward  {'  gold   ' if has_gold else ''}score, 95 % interval"
     for one in _ranked(members):
         name = f"{_short(one['id'], 32):<{ids}}"
@@ -70,7 +72,7 @@ def _ranking(members: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         tied = "=" if rewards.count(one["reward"]) > 1 else " "
         gold = f"{_gold(one):>6} {'≠' if one['wrong_sign'] else ' '} " if has_gold else ""
         yield f"{rank:>4}{tied} {name}  {one['reward']:>6.3f}  {gold}{score}{error}".rstrip()
-    if any(one.get("wrong_sign") for one in members):
+    if any(member.get("wrong_sign") for member in members):
         yield "≠: the reward less the group's mean has the other sign than gold less its mean"
 
 
@@ -116,14 +118,14 @@ def _messages(messages: Sequence[Mapping[str, Any]], *, width: int, full: bool) 
 def _text(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     parts = [content] if isinstance(content, str) else content if isinstance(content, list | tuple) else []
-    texts = [one if isinstance(one, str) else str(one.get("text") or "[image]") for one in parts]
+    texts = [part if isinstance(part, str) else str(part.get("text") or "[image]") for part in parts]
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list | tuple) else ():
         function = call.get("function") or {}
         arguments = function.get("arguments")
         given = arguments if isinstance(arguments, str) else to_json_text(arguments)
         texts.append(f"calls {function.get('name')} {given}")
-    return "\n".join(one for one in texts if one) or "(empty)"
+    return "\n".join(text for text in texts if text) or "(empty)"
 
 
 def _question(question: Mapping[str, Any]) -> str:

@@ -46,7 +46,7 @@ def questions_of(judged: Judged, lines: Lines) -> list[dict[str, Any]]:
     """
     slots = slots_of(judged)
     view = judged.shown()
-    ids = [] if view is None else [view.ids[one.members[0]] for one in view.candidates]
+    ids = [] if view is None else [view.ids[candidate.members[0]] for candidate in view.candidates]
     return [_question(one, slot, judged.judges, ids, lines) for one, slot in zip(judged.questions, slots, strict=True)]
 
 
@@ -61,8 +61,8 @@ def slots_of(judged: Judged) -> list[int | None]:
     served: dict[str, set[int]] = {}
     for slot, asked in enumerate(judged.models):
         served.setdefault(asked, set()).add(slot)
-    stated = [_stated_slot(one) for one in judged.questions]
-    models = [str((one.answer or {}).get("served_model")) for one in judged.questions]
+    stated = [_stated_slot(question) for question in judged.questions]
+    models = [str((question.answer or {}).get("served_model")) for question in judged.questions]
     for known, model in zip(stated, models, strict=True):
         if known is not None:
             served.setdefault(model, set()).add(known)
@@ -135,7 +135,11 @@ def _order(judgments: Sequence[Mapping[str, Any]]) -> list[str | None]:
     """Return the ids in the order shown, as far as the judgments say; None for a position that none is about."""
     if len(judgments) == 1 and "margin" in judgments[0]:
         return [judgments[0].get("first"), judgments[0].get("second")]
-    places = {one["place"]: one["item"] for one in judgments if isinstance(one.get("place"), int) and "item" in one}
+    places = {
+        judgment["place"]: judgment["item"]
+        for judgment in judgments
+        if isinstance(judgment.get("place"), int) and "item" in judgment
+    }
     if not places or max(places) >= 10_000 or min(places) < 0:
         return []
     return [places.get(place) for place in range(max(places) + 1)]

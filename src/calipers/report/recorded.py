@@ -51,17 +51,17 @@ class Tally:
         """Count a group; with ``in_window``, it is also among the last, of which health metrics are computed."""
         result = as_group_result(judged.result)
         self.groups[result.status] += 1
-        for one in result.trajectories:
-            self.trajectories[one.status] += 1
-            if one.reason:
-                self.reasons[f"{one.status}: {one.reason}"] += 1
+        for trajectory in result.trajectories:
+            self.trajectories[trajectory.status] += 1
+            if trajectory.reason:
+                self.reasons[f"{trajectory.status}: {trajectory.reason}"] += 1
         self.answers += result.judge_calls
         if result.attempts or result.judge_calls:
             self.usage = Usage.total([self.usage, result.usage])
         if in_window:
             # A prompt in another epoch has the same group id but other rollouts, so each group has an id of its own.
             own = str(self.groups.total())
-            answers = [replace(one, group_id=own) for one in recorded_answers(judged)]
+            answers = [replace(answer, group_id=own) for answer in recorded_answers(judged)]
             self.window.append((self.newest.dated(replace(result, group_id=own)), answers))
 
     def metrics(self, slot: int | None = None) -> dict[str, float]:
@@ -180,9 +180,9 @@ def _answer(
 def _ratings(judgments: Sequence[Mapping[str, Any]], last: int) -> list[tuple[int, float, float]]:
     """Return (candidate, relative position from 0 to 1, value) for each rating."""
     return [
-        (_count(one["item"]), _count(one.get("place")) / last, value)
-        for one in judgments
-        if (value := measured_number(one.get("value"))) is not None and one.get("item") is not None
+        (_count(judgment["item"]), _count(judgment.get("place")) / last, value)
+        for judgment in judgments
+        if (value := measured_number(judgment.get("value"))) is not None and judgment.get("item") is not None
     ]
 
 

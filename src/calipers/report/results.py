@@ -37,7 +37,7 @@ def problem_of(value: Mapping[str, Any]) -> str | None:
     members = value.get("trajectories")
     if not isinstance(value.get("group_id"), str) or not isinstance(value.get("status"), str):
         return "has no group_id and status, so it is not a result"
-    if not isinstance(members, list) or not all(isinstance(one, dict) and "id" in one for one in members):
+    if not isinstance(members, list) or not all(isinstance(member, dict) and "id" in member for member in members):
         return "has no list of trajectories with ids, so it is not a result"
     return None
 

@@ -73,7 +73,9 @@ class Judged:
     def _rendered(self, group: TrajectoryGroup) -> RenderedGroup | None:
         """Trajectories without messages, and those that were hidden from the judge, are not in it."""
         hidden = {str(one["id"]) for one in self.result["trajectories"] if _was_hidden(one)}
-        shown = tuple(one for one in group.trajectories if one.messages and one.id not in hidden)
+        shown = tuple(
+            trajectory for trajectory in group.trajectories if trajectory.messages and trajectory.id not in hidden
+        )
         if not shown:
             return None
         known = cast("Reasoning", self.reasoning) if self.reasoning in get_args(Reasoning) else "hidden"
@@ -314,9 +316,10 @@ def _source_names(paths: Sequence[str]) -> dict[str, str]:
 
 def _judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the names of a recorded run's judges by slot; equal names are told apart by the model."""
-    counts = Counter(str(one["judge"]) for one in judges)
+    counts = Counter(str(judge["judge"]) for judge in judges)
     return tuple(
-        f"{one['judge']} ({one['model']})" if counts[str(one["judge"])] > 1 else str(one["judge"]) for one in judges
+        f"{judge['judge']} ({judge['model']})" if counts[str(judge["judge"])] > 1 else str(judge["judge"])
+        for judge in judges
     )
 
 

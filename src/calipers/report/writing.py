@@ -69,7 +69,7 @@ class Page:
         self._write_details()
         self._write_rows()
         if judges:
-            self._write_block("judge", b"\n".join(to_json(one, lone="replace") for one in judges))
+            self._write_block("judge", b"\n".join(to_json(judge, lone="replace") for judge in judges))
         self._write_block("about", to_json(about, lone="replace"))
         self._stream.write(f'<script type="module">{page_script()}</script>\n</body>\n</html>\n'.encode())
 

@@ -21,7 +21,7 @@ class Identity:
         """Return one reward per candidate."""
         low, high = self.reward_range
         wide = high - low
-        return tuple([None if one is None else low + wide * min(max(one, 0.0), 1.0) for one in scores.values])
+        return tuple([None if value is None else low + wide * min(max(value, 0.0), 1.0) for value in scores.values])
 
 
 def map_to_reward_range(shares: Iterable[float | None], reward_range: tuple[float, float]) -> tuple[float | None, ...]:

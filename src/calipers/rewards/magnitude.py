@@ -20,7 +20,7 @@ def exponent_of(values: Sequence[float]) -> int:
 def scaled(values: Sequence[float]) -> list[float]:
     """Return rewards divided by one power of two, so that all are in [-1, 1]; no digit of the larger ones changes."""
     exponent = exponent_of(values)
-    return [math.ldexp(one, -exponent) for one in values]
+    return [math.ldexp(value, -exponent) for value in values]
 
 
 def mean_of(values: Sequence[float]) -> float:

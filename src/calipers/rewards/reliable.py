@@ -36,11 +36,11 @@ class Shrunk:
         """Return one reward per candidate; None stays None, and with R = 0 all are bit-equal."""
         rewards = (self.inner or Identity(self.reward_range))(scores, view)
         found = estimated(reliability_of(scores))
-        known = [one for one in rewards if one is not None]
+        known = [reward for reward in rewards if reward is not None]
         if found is None or not known:
             return rewards
         mean = rounded(mean_of(known), known)
-        return tuple(None if one is None else rounded(mean + found * (one - mean), known) for one in rewards)
+        return tuple(None if reward is None else rounded(mean + found * (reward - mean), known) for reward in rewards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ def standardised(values: Sequence[float | None]) -> list[float | None]:
 
     None stays None; a single score is 0.0, and so are scores that differ by less than 1e-9 of the largest magnitude.
     """
-    known = scaled([one for one in values if one is not None])
+    known = scaled([value for value in values if value is not None])
     if not known or max(known) - min(known) <= _NO_SPREAD * max(map(abs, known)):
-        return [None if one is None else 0.0 for one in values]
+        return [None if value is None else 0.0 for value in values]
     mean = math.fsum(known) / len(known)
     deviation = math.sqrt(math.fsum((one - mean) ** 2 for one in known) / (len(known) - 1))
     standard = iter([(one - mean) / deviation for one in known])
-    return [None if one is None else next(standard) for one in values]
+    return [None if value is None else next(standard) for value in values]

@@ -29,7 +29,9 @@ class RubricRange:
         """Return one reward per candidate; None stays None, and equal scores give bit-equal rewards."""
         if self.grading.reward == "score":
             return scores.values
-        least = [lowest_score(one, self.grading.normaliser) for one in view.rubrics if one is not None]
+        least = [lowest_score(rubric, self.grading.normaliser) for rubric in view.rubrics if rubric is not None]
         worst = min([*least, 0.0])
-        shares = (None if one is None else min(max((one - worst) / (1.0 - worst), 0.0), 1.0) for one in scores.values)
+        shares = (
+            None if value is None else min(max((value - worst) / (1.0 - worst), 0.0), 1.0) for value in scores.values
+        )
         return map_to_reward_range(shares, self.reward_range)

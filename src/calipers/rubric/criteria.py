@@ -146,7 +146,7 @@ def _check_sizes(points: Sequence[float]) -> None:
     total = sum(map(abs, points))
     if not math.isfinite(total):
         raise ConfigError("the points of all criteria together are too large for a number: write smaller ones")
-    if not math.isfinite(total / min((one for one in points if one > 0), default=1.0)):
+    if not math.isfinite(total / min((point for point in points if point > 0), default=1.0)):
         raise ConfigError("the points of the criteria differ too much in size: no score can be computed of them")
 
 

@@ -136,7 +136,11 @@ def _rules(holders: Sequence[_Holder]) -> Iterator[StatedValue]:
             if _is_filled(holder.get(key)):
                 yield StatedValue(f"{prefix}{key}", {name: holder[name] for name in names if name in holder})
         sources = holder.get("functions")  # or the tools that a model may call
-        if "checkers" not in holder and isinstance(sources, Sequence) and any("def " in str(one) for one in sources):
+        if (
+            "checkers" not in holder
+            and isinstance(sources, Sequence)
+            and any("def " in str(source) for source in sources)
+        ):
             yield StatedValue(f"{prefix}functions", {"functions": sources})
         if (listed := _instructions_in(holder.get("ground_truth"), f"{prefix}ground_truth")) is not None:
             yield StatedValue(f"{prefix}ground_truth", listed)

@@ -200,7 +200,11 @@ def lowest_score(rubric: Rubric, normaliser: Normaliser) -> float:
 
 def _with_vetoes(rubric: Rubric, verdicts: Verdicts, score: RubricScore) -> RubricScore:
     """Limit ``score`` to the rubric's ``veto_floor`` if a veto is violated."""
-    violated = tuple(one.id for one in rubric.criteria if one.veto and (_share_as_desired(one, verdicts) or 0.0) < 1)
+    violated = tuple(
+        criterion.id
+        for criterion in rubric.criteria
+        if criterion.veto and (_share_as_desired(criterion, verdicts) or 0.0) < 1
+    )
     if not violated or score.value is None:
         return score
     return replace(score, value=min(score.value, rubric.veto_floor), vetoed=violated)

@@ -40,7 +40,9 @@ def unused_standards(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
     """
     notes = []
     rubrics = (group.rubric, *(trajectory.rubric for trajectory in group.trajectories))
-    if not checklist and any(isinstance(one, Rubric) and any(each.rule for each in one.criteria) for one in rubrics):
+    if not checklist and any(
+        isinstance(rubric, Rubric) and any(criterion.rule for criterion in rubric.criteria) for rubric in rubrics
+    ):
         notes.append("not run: the rules of the rubric's criteria, which only protocol=checklist runs")
     for trajectory in group.trajectories:
         keys = [key for key in trajectory.extra if key in _OF_TRAJECTORY]

@@ -47,10 +47,10 @@ def split(scenarios: Sequence[Scenario], share: float) -> Split:
 
     Which they are follows from their texts, not from the order of writing.
     """
-    drawn = sorted(one.id for one in scenarios)  # an id is a digest
+    drawn = sorted(scenario.id for scenario in scenarios)  # an id is a digest
     held = set(drawn[: min(round(len(drawn) * share), len(drawn) - 1)])
-    train = [one for one in scenarios if one.id not in held]
-    return Split(train, [one for one in scenarios if one.id in held])
+    train = [scenario for scenario in scenarios if scenario.id not in held]
+    return Split(train, [scenario for scenario in scenarios if scenario.id in held])
 
 
 def write_split(parts: Split, out: str, tools: Sequence[Tool]) -> None:

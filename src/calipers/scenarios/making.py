@@ -201,7 +201,7 @@ class _Asking:
             named=', "tools": ["..."]' if self.tools else "",
         )
         schema = object_schema({"inputs": {"type": "array", "items": object_schema(fields)}})
-        shown = [one.text for one in self.made.scenarios if one.topic == topic][-_EARLIER:]
+        shown = [scenario.text for scenario in self.made.scenarios if scenario.topic == topic][-_EARLIER:]
         return self._question(text, schema, number, shown)
 
     def _question(self, text: str, schema: Mapping[str, Any], number: int, shown: Sequence[str]) -> JudgeRequest:

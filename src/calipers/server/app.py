@@ -146,7 +146,7 @@ async def _metrics_page(service: Service, authorization: str | None) -> str:
         "server_bytes_waiting": float(tenant.room.taken_bytes),
         "server_bytes_waiting_limit": float(tenant.room.most_bytes),
         "server_requests_in_flight": float(service.counts.in_flight),
-        "server_groups_open": float(sum(one.gathering for one in tenant.collectors)),
+        "server_groups_open": float(sum(collector.gathering for collector in tenant.collectors)),
     }
     lines = ["# TYPE calipers_server_requests_total counter\n"]
     for (path, status), number in sorted(service.counts.requests.items()):

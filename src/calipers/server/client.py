@@ -359,18 +359,18 @@ def _made(kind: type[T], found: dict[str, Any], statuses: tuple[str, ...] = ()) 
     Null is the default, too; a reward may be null but not missing. Raises ValueError for another kind of value.
     """
     values: dict[str, Any] = {}
-    for one in fields(kind):  # type: ignore[arg-type]  # each of them is a dataclass
-        if one.name not in _CHECKED:
+    for field in fields(kind):  # type: ignore[arg-type]  # each of them is a dataclass
+        if field.name not in _CHECKED:
             continue
-        what, fits = _CHECKED[one.name]
-        required = "reward" not in found if one.name == "reward" else one.default is MISSING
-        value = found.pop(one.name, None)
+        what, fits = _CHECKED[field.name]
+        required = "reward" not in found if field.name == "reward" else field.default is MISSING
+        value = found.pop(field.name, None)
         if value is None and not required:
-            values |= {one.name: None} if one.default is MISSING else {}
-        elif not fits(value) or (one.name == "status" and value not in statuses):
-            raise ValueError(f"its {one.name} is {printable(repr(value))[:80]}, which is not {what}")
+            values |= {field.name: None} if field.default is MISSING else {}
+        elif not fits(value) or (field.name == "status" and value not in statuses):
+            raise ValueError(f"its {field.name} is {printable(repr(value))[:80]}, which is not {what}")
         else:
-            values[one.name] = value
+            values[field.name] = value
     return kind(**values)
 
 

@@ -474,7 +474,10 @@ class Collector:
         recorded = as_group(source)
         group = self._opened(key, key[1], marked["size"], recorded)
         group.taking, group.judged, group.settled = False, True, _now()
-        places = [Place(digest(one.messages), int(one.id) if self._named else None) for one in recorded.trajectories]
+        places = [
+            Place(digest(trajectory.messages), int(trajectory.id) if self._named else None)
+            for trajectory in recorded.trajectories
+        ]
         answers = self._answers(group, places, _result(result))
         group.places = list(answers)
         group.outcome.set_result(answers)

@@ -120,7 +120,7 @@ class Service:
         limits: Limits,
     ) -> None:
         self.room, self.limits, self.counts = room.share(len(tenants)), limits, Counts()
-        self.tokens = any(one.digest is not None for one in tenants)
+        self.tokens = any(tenant.digest is not None for tenant in tenants)
         self.draining = False
         self._ends = 0.0
         self._tokens = tuple(tenants)
@@ -177,12 +177,12 @@ class Service:
             return
         loop = asyncio.get_running_loop()
         self.draining, self._ends = True, loop.time() + grace
-        collectors = [one for tenant in self.tenants.values() for one in tenant.collectors]
-        waiting = sum(one.gathering for one in collectors)
+        collectors = [collector for tenant in self.tenants.values() for collector in tenant.collectors]
+        waiting = sum(collector.gathering for collector in collectors)
         _log.info("draining: %d groups are open; those that are being judged are answered first", waiting)
-        for one in collectors:
-            one.drain()
-            loop.call_at(self._ends, one.release)
+        for collector in collectors:
+            collector.drain()
+            loop.call_at(self._ends, collector.release)
 
     async def aclose(self) -> None:
         """Release all callers, and close the judges and ledgers.

@@ -95,9 +95,9 @@ def tenant_with(token: str | None, tenants: Iterable[TenantToken]) -> TenantToke
     """Return the tenant with this token, or None. Takes as long for any wrong token."""
     found = None
     seen = sha256((token or "").encode("utf-8", "surrogatepass")).digest()
-    for one in tenants:  # never stops early, so that the time tells nothing
-        if one.digest is None or hmac.compare_digest(one.digest, seen):
-            found = one
+    for tenant in tenants:  # never stops early, so that the time tells nothing
+        if tenant.digest is None or hmac.compare_digest(tenant.digest, seen):
+            found = tenant
     return found
 
 
@@ -107,11 +107,11 @@ def ledgers_of(tenants: Sequence[TenantToken], location: str | None) -> dict[str
     Raises ConfigError for several tenants with a database, because a tenant sees all that its ledger holds.
     """
     if location is None or len(tenants) == 1:
-        return dict.fromkeys((one.name for one in tenants), location)
+        return dict.fromkeys((tenant.name for tenant in tenants), location)
     if is_postgres(location):
         raise ConfigError("several tenants cannot share a ledger in Postgres: start a server for each of them")
     path = ledger_path(location)
-    return {one.name: str(path.with_name(f"{one.name}.{path.name}")) for one in tenants}
+    return {tenant.name: str(path.with_name(f"{tenant.name}.{path.name}")) for tenant in tenants}
 
 
 @contextmanager
@@ -121,10 +121,10 @@ def only_server_of(ledgers: Iterable[str | None]) -> Iterator[None]:
     Raises LedgerError if another server has one of them. A file beside the ledger is locked, where the system can.
     """
     with ExitStack() as held:
-        for one in ledgers:
-            if one is None or is_postgres(one):
+        for ledger in ledgers:
+            if ledger is None or is_postgres(ledger):
                 continue
-            path = ledger_path(one)
+            path = ledger_path(ledger)
             if require_regular(path if path.name else Path()) is not None:
                 FileReader(path).close()  # what cannot be opened gets no file beside it
             try:

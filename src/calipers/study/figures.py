@@ -95,7 +95,7 @@ def _arm(arm: Mapping[str, Any], over: Against) -> ArmCurves:
 
 
 def _points(values: Sequence[Any]) -> tuple[float, ...]:
-    found = tuple(measured_number(one) for one in values)
+    found = tuple(measured_number(value) for value in values)
     if None in found:
         raise ValueError("a step is no number")
     return tuple(one for one in found if one is not None)

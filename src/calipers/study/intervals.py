@@ -38,7 +38,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     mean = math.fsum(values) / n
     if n < 2:
         return Estimate(mean, None, None, n)
-    error = math.sqrt(math.fsum((one - mean) ** 2 for one in values) / (n - 1) / n)
+    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
     level = t_quantile((1 + _CONFIDENCE) / 2, n - 1)
     return Estimate(mean, level * error, (level + t_quantile(_POWER, n - 1)) * error, n)
 

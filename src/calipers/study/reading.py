@@ -109,7 +109,9 @@ class TomlFile:
         if len(self.problems) == 1:
             raise ConfigError(self.problems[0])
         if self.problems:
-            raise ConfigError(f"{len(self.problems)} problems:" + "".join(f"\n  {one}" for one in self.problems))
+            raise ConfigError(
+                f"{len(self.problems)} problems:" + "".join(f"\n  {problem}" for problem in self.problems)
+            )
 
 
 def lines_of(text: str) -> dict[Place, int]:

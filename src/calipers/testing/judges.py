@@ -89,10 +89,10 @@ class SimulatedJudge(FullBackend):
         if self._write is not None:
             return list(question.request.keys), self._opinions(question)
         entries = entries_of(question.request)
-        by_aspect = {name: self._opinions(question, name) for name in {one.aspect: None for one in entries}}
-        opinions = [by_aspect[one.aspect][one.place] for one in entries]
+        by_aspect = {name: self._opinions(question, name) for name in {entry.aspect: None for entry in entries}}
+        opinions = [by_aspect[entry.aspect][entry.place] for entry in entries]
         signed = (1 - value if one.is_fault else value for one, value in zip(entries, opinions, strict=True))
-        return [one.name for one in entries], list(signed)
+        return [entry.name for entry in entries], list(signed)
 
     def _opinions(self, question: Question, aspect: str = "") -> list[float]:
         """Return the opinion on each candidate shown; every ``aspect`` (criterion) has draws of its own."""

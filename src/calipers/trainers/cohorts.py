@@ -98,11 +98,11 @@ class _Group:
 
     @property
     def ids(self) -> frozenset[str]:
-        return frozenset(one.trajectory.id for one in self.members) - {UNNAMED}
+        return frozenset(member.trajectory.id for member in self.members) - {UNNAMED}
 
     def settle(self, result: MemberResult | Exception) -> None:
         """Give each member the result, or raise the error in its caller, unless the caller is gone."""
-        for future in [one.result for one in self.members if not one.result.done()]:
+        for future in [member.result for member in self.members if not member.result.done()]:
             if isinstance(result, Exception):
                 future.set_exception(result)
             else:
@@ -303,10 +303,11 @@ def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> Trajecto
 def _assembled(group: _Group) -> tuple[list[_Member], TrajectoryGroup]:
     """Return the members and the group, in an order that does not depend on when each arrived."""
     assert group.common is not None  # noqa: S101 - set with the first member
-    members = sorted(group.members, key=lambda one: one.sort_key)
+    members = sorted(group.members, key=lambda member: member.sort_key)
     free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in group.ids)
     named = tuple(
-        replace(one.trajectory, id=next(free)) if one.trajectory.id == UNNAMED else one.trajectory for one in members
+        replace(member.trajectory, id=next(free)) if member.trajectory.id == UNNAMED else member.trajectory
+        for member in members
     )
     judged = replace(group.common, trajectories=named)
     return members, judged if judged.group_id else replace(judged, group_id=derived_group_id(judged))

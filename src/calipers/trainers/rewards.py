@@ -23,7 +23,7 @@ def trajectory_rewards(result: GroupResult) -> list[float | None]:
 
     Equal rewards are made equal to the last bit: see ``with_exact_ties``.
     """
-    return with_exact_ties([_finite(one.reward) for one in result.trajectories])
+    return with_exact_ties([_finite(trajectory.reward) for trajectory in result.trajectories])
 
 
 def with_exact_ties(rewards: Sequence[float | None]) -> list[float | None]:
@@ -66,7 +66,7 @@ def rewards_or_constant(result: GroupResult, *, value: float = NEUTRAL) -> list[
 
 def unscored_trajectories(trajectories: Iterable[TrajectoryResult]) -> list[TrajectoryResult]:
     """Return the trajectories of a judged group that have no reward for the trainer."""
-    return [one for one in trajectories if _finite(one.reward) is None]
+    return [trajectory for trajectory in trajectories if _finite(trajectory.reward) is None]
 
 
 def _finite(reward: float | None) -> float | None:

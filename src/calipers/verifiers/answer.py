@@ -137,7 +137,7 @@ class WordCount(AnswerVerifier):
 
     def __post_init__(self) -> None:
         bounds = [one for one in (self.at_least, self.at_most) if one is not None]
-        whole = all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in bounds)
+        whole = all(isinstance(bound, int) and not isinstance(bound, bool) and bound >= 0 for bound in bounds)
         if not bounds or not whole or bounds != sorted(bounds):
             raise ConfigError(
                 f"at_least={self.at_least!r}, at_most={self.at_most!r}: give one or both as whole numbers, at_least no "

@@ -64,14 +64,14 @@ def _combined(name: str, parts: Any, depth: int) -> Verifier:
 
 
 def _built(name: str, make: Callable[..., Verifier], arguments: dict[str, Any]) -> Verifier:
-    known = [known for known in inspect.signature(make).parameters if known != "sandbox"]
+    known = [parameter for parameter in inspect.signature(make).parameters if parameter != "sandbox"]
     if name == "code_tests":
         arguments = {**arguments, "cases": _cases(arguments.get("cases"))}
-    for given in arguments:
-        if given not in known:
-            near = difflib.get_close_matches(given, known, n=1)
+    for argument in arguments:
+        if argument not in known:
+            near = difflib.get_close_matches(argument, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
-            raise ConfigError(f"{name}: unknown argument {given!r}; {hint}")
+            raise ConfigError(f"{name}: unknown argument {argument!r}; {hint}")
     # A verifier must be hashable and immutable, so lists from a file become tuples.
     arguments = {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}
     _require_types(name, make, arguments)

@@ -172,7 +172,7 @@ def _equal_expressions(left: Any, right: Any) -> bool | None:
         return True
     close = rounded and apart is not None and apart < _CLOSE and not (_is_decimal(left) and _is_decimal(right))
     # A constant of integration may take up a difference.
-    constant = any(str(one).lower() in ("c", "k") and left.diff(one) == 1 for one in left.free_symbols)
+    constant = any(str(symbol).lower() in ("c", "k") and left.diff(symbol) == 1 for symbol in left.free_symbols)
     return None if apart is None or close or constant else False
 
 
@@ -191,7 +191,9 @@ def _difference(left: Any, right: Any, fixed: Mapping[str, int]) -> float | None
     for turn in range(len(_POINTS) if names else 1):
         values = {name: _POINTS[(turn + place * 2) % len(_POINTS)] for place, name in enumerate(names)} | dict(fixed)
         try:
-            exact = [one.subs({each: values[str(each)] for each in one.free_symbols}).doit() for one in (left, right)]
+            exact = [
+                one.subs({symbol: values[str(symbol)] for symbol in one.free_symbols}).doit() for one in (left, right)
+            ]
             if (gap := exact[0] - exact[1]).is_Rational:
                 found.append(float(gap != 0))
                 continue

@@ -87,7 +87,7 @@ def check_group(
     A verifier sees the group's context before the trajectory's own messages. If it raises, or returns anything but a
     Verdict, the verdict is None with a reason. Rules are not checked if a gate's verdict is None.
     """
-    whole = [replace(one, messages=(*group.context, *one.messages)) for one in group.trajectories]
+    whole = [replace(trajectory, messages=(*group.context, *trajectory.messages)) for trajectory in group.trajectories]
     closed = [next((verdict for gate in gates if not (verdict := _run(gate, one)).met), None) for one in whole]
     left = [one for one, gate in zip(whole, closed, strict=True) if gate is None or gate.met is False]
     columns = [_check(rule, left) for rule in rules]

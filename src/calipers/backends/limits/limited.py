@@ -139,7 +139,7 @@ class Limited(FullBackend):
         """
         with self._lock:
             # A semaphore with waiters refers to its loop, and would keep a closed one from being collected.
-            for closed in [known for known in self._slots if known.is_closed()]:
+            for closed in [slot for slot in self._slots if slot.is_closed()]:
                 del self._slots[closed]
             loop = asyncio.get_running_loop()
             return self._slots.setdefault(loop, asyncio.Semaphore(self._concurrency or sys.maxsize))

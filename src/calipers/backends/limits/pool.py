@@ -110,15 +110,15 @@ class Pool(FullBackend):
 
     def learned(self) -> Mapping[str, Any]:
         """Return what every backend of the pool learned about its server, by endpoint."""
-        return {one.endpoint: dict(known) for one in self.members if (known := one.learned())}
+        return {member.endpoint: dict(known) for member in self.members if (known := member.learned())}
 
     def learn(self, known: Mapping[str, Any]) -> None:
         """Start with what an earlier run learned about the pool's servers; of a single server, it is for all."""
-        by_endpoint = any(one.endpoint in known for one in self.members)
-        for one in self.members:
-            about = known.get(one.endpoint, {}) if by_endpoint else known
+        by_endpoint = any(member.endpoint in known for member in self.members)
+        for member in self.members:
+            about = known.get(member.endpoint, {}) if by_endpoint else known
             if isinstance(about, Mapping):
-                one.learn(about)
+                member.learn(about)
 
     def _chosen(self, tried: Sequence[_Member]) -> _Member | None:
         """Return the next member to ask, which counts as busy at once; None if all were tried or are skipped."""

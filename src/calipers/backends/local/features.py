@@ -72,8 +72,8 @@ class MeasuredGroup:
 
 def measure_group(view: RenderedGroup) -> MeasuredGroup:
     """Return the features of every candidate of ``view`` for a local judge. Messages of any form are accepted."""
-    copies = tuple(max(1, len(one.members)) for one in view.candidates)
-    lists = [one.messages for one in view.candidates]
+    copies = tuple(max(1, len(candidate.members)) for candidate in view.candidates)
+    lists = [candidate.messages for candidate in view.candidates]
     measured = content.measure_features(lists, prefix_length=view.prefix_length, copies=copies)
     rows = [(*one.values, *measure_form(one.evidence.answer, one.task)) for one in measured]
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))

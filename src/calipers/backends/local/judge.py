@@ -84,12 +84,12 @@ def learn_domain(groups: Sequence[MeasuredGroup], held_out: Sequence[float]) -> 
     ``held_out`` are the familiarities of their tasks, each to the tasks of other folds. A task as unfamiliar as the one
     in a hundred that is least familiar is outside.
     """
-    lengths = [_mean_length(one) for one in groups]
+    lengths = [_mean_length(group) for group in groups]
     return Domain(
-        tools=frozenset(one.has_tools for one in groups),
+        tools=frozenset(group.has_tools for group in groups),
         shortest=float(np.percentile(lengths, 0.5)),
         longest=float(np.percentile(lengths, 99.5)),
-        terms=frozenset[int]().union(*(one.task_terms for one in groups)),
+        terms=frozenset[int]().union(*(group.task_terms for group in groups)),
         familiar=float(np.percentile(held_out, 1)) if len(held_out) else 0.0,
     )
 
@@ -132,7 +132,7 @@ class Model:
 def write_model(folder: Path, model: Model) -> None:
     """Write a local judge's model into an existing ``folder``."""
     stored = {"format": FORMAT, "features": FEATURES, **asdict(model)}
-    stored["weights"] = [float(f"{one:.6g}") for one in model.weights]
+    stored["weights"] = [float(f"{weight:.6g}") for weight in model.weights]
     stored["domain"] |= {name: sorted(getattr(model.domain, name)) for name in ("tools", "terms")}
     (folder / MODEL_FILE).write_text(json.dumps(stored) + "\n", encoding="utf-8")
 
@@ -182,7 +182,7 @@ def _checked_model(stored: dict[str, Any]) -> Model:
     numbers = [stored["slope"], stored["stderr"], *weights, *bounds]
     if stored["features"] != list(FEATURES) or len(weights) != 2 * len(FEATURES):
         raise ValueError("other features than those of this version")
-    if not all(type(one) in {int, float} and math.isfinite(one) for one in numbers):
+    if not all(type(number) in {int, float} and math.isfinite(number) for number in numbers):
         raise ValueError("a number is missing or not finite")
     if not all(isinstance(one, str) and one for one in [stored["name"], *stored["teachers"]]):
         raise ValueError("a name is missing")
@@ -229,5 +229,5 @@ class Local(FeatureJudge):
         group = measure_group(view)
         if (outside := self._model.domain.why_outside(group)) is not None:
             raise free_error("refused", f"outside what the local judge {self._model.name} learned: {outside}")
-        scores = [float(one) for one in self._model.scores(group)]
+        scores = [float(score) for score in self._model.scores(group)]
         return list(zip(scores, self._model.explanations(group), strict=True))

@@ -202,7 +202,7 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
         raise declined_error(peer, str(why or text))
     uses = [block for block in blocks if block.get("type") == "tool_use"]
     if may_call and uses:
-        calls = [ToolCall(str(one.get("name") or ""), json.dumps(one.get("input"), ensure_ascii=False)) for one in uses]
+        calls = [ToolCall(str(use.get("name") or ""), json.dumps(use.get("input"), ensure_ascii=False)) for use in uses]
         asked = completion(reply, body, text_of_calls(calls, said=text), reasoning=thinking, latency=latency)
         return replace(asked, finish_reason="tool_calls")
     if uses and not text:

@@ -129,7 +129,7 @@ def _chances(answer: Mapping[str, Any]) -> Probabilities | None:
     if isinstance(stated, list):
         stated = {str(row["value"]): row["probability"] for row in stated}
     values = [stated[str(level)] for level in range(len(LEVELS))]
-    chances = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+    chances = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     total = math.fsum(chances)
     if len(chances) != len(LEVELS) or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
         raise ValueError("not a distribution over the levels")

@@ -53,7 +53,7 @@ class Provider:
 
         Raises ConfigError for an address that cannot be read.
         """
-        name = next((one for one in self.addresses if environment.get(one, "").strip()), None)
+        name = next((address for address in self.addresses if environment.get(address, "").strip()), None)
         if name is None:
             return None
         value = environment[name].strip()

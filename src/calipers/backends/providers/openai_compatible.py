@@ -208,7 +208,7 @@ def _joined(parts: Sequence[Mapping[str, Any]], key: str) -> str:
     for part in parts:
         value = part.get(key)
         texts += [value] if isinstance(value, str) else [inner.get("text") for inner in objects_in(value)]
-    return "".join(one for one in texts if isinstance(one, str))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _tool_calls(message: Mapping[str, Any]) -> list[ToolCall]:

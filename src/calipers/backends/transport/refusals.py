@@ -145,7 +145,9 @@ def refusal_error(refusal: Refusal, peer: Peer) -> BackendError:
 
 def refuses_images(refusal: Refusal) -> bool:
     """Return whether the server refused because the request holds an image and the model takes none."""
-    return any(one.prose.search(refusal.prose) for one in _table().causes if one.name == "no images" and one.prose)
+    return any(
+        cause.prose.search(refusal.prose) for cause in _table().causes if cause.name == "no images" and cause.prose
+    )
 
 
 @dataclass(frozen=True, slots=True)

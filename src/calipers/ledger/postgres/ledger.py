@@ -207,7 +207,7 @@ class PostgresLedger(_Database, WritableLedger):
 
     async def _write(self, pending: dict[str, list[Row]], connection: asyncpg.Connection) -> None:
         async with connection.transaction():
-            for statement, rows in sorted(pending.items(), key=lambda one: one[0] == GROUPS.insert_or_replace):
+            for statement, rows in sorted(pending.items(), key=lambda item: item[0] == GROUPS.insert_or_replace):
                 if statement == GROUPS.insert_or_replace:
                     # Groups are committed in the order of their numbers, so that a reader who has seen one misses none.
                     await connection.execute("SELECT pg_advisory_xact_lock($1)", lock_of(self._address, "groups"))

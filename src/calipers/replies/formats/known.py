@@ -98,7 +98,7 @@ def format_named(name: str, reads: Reads | None = None) -> Format:
         hint = f"; did you mean {by_any_name[near[0]].name!r}? Known: " if near else "; known: "
         raise ConfigError(f"unknown format {str(name)[:60]!r}{hint}{', '.join(sorted(known_formats()))}")
     if reads is not None and reads not in found.reads:
-        others = " or ".join(f"extract_{one}" for one in found.reads)
+        others = " or ".join(f"extract_{read}" for read in found.reads)
         raise ConfigError(f"format {found.name!r} holds no {reads.removesuffix('s')}; read it with {others}")
     return found
 

@@ -43,18 +43,18 @@ def measure_profile(
     by_id: dict[str, TrajectoryGroup] = {}
     for group in read_groups(groups, on_error=on_error):
         by_id.setdefault(group.group_id, group)
-    records = [one for one in as_records(judgments, on_error=on_error) if one.group_id in by_id]
-    key = _chosen({one.key for one in records}, answers_of)
-    records = [one for one in records if one.key == key]
-    found = {one.group_id: by_id[one.group_id] for one in records}
+    records = [record for record in as_records(judgments, on_error=on_error) if record.group_id in by_id]
+    key = _chosen({record.key for record in records}, answers_of)
+    records = [record for record in records if record.key == key]
+    found = {record.group_id: by_id[record.group_id] for record in records}
     (figures,) = calibrate(found.values(), records).judges
-    verdicts = [one for one in records if one.winner is not None]
+    verdicts = [record for record in records if record.winner is not None]
     positions, unit = (
         _positions(figures, records),
-        _WON if verdicts and all(one.margin in (0, 1) for one in verdicts) else 1.0,
+        _WON if verdicts and all(verdict.margin in (0, 1) for verdict in verdicts) else 1.0,
     )
     judged = _judged_groups(found, records, positions)
-    level = math.fsum(one for part in judged for one in part.scores) / sum(len(part.scores) for part in judged)
+    level = math.fsum(score for part in judged for score in part.scores) / sum(len(part.scores) for part in judged)
     line, noise = _fit_line(judged), _noise(judged, alone=key.mode == "pointwise")
     # What repetition would average away is no lasting error.
     calls = sum(map(len, (part.calls for part in judged))) / len(judged)
@@ -70,7 +70,7 @@ def measure_profile(
         quality_sd=line.quality_sd,
         error=unit * math.sqrt(lasting),
         noise=None if noise is None else unit * math.sqrt(noise),
-        positions=tuple(unit * one for one in positions),
+        positions=tuple(unit * position for position in positions),
         per_doubling=None if line.per_doubling is None else unit * line.per_doubling,
         ties=figures.tie_rate or 0.0,
         failures=figures.failure_rate,
@@ -81,7 +81,7 @@ def measure_profile(
 
 def _chosen(keys: Iterable[Key], wanted: str | None) -> Key:
     """Return the only judge and kind of question, or the one that ``wanted`` names."""
-    named = {_described(one): one for one in keys}
+    named = {_described(key): key for key in keys}
     if not named:
         raise InputError("no judgment is about one of the groups, so there is nothing to measure")
     fitting = [text for text in named if wanted is None or text == wanted or text.startswith(f"{wanted}, ")]
@@ -105,8 +105,10 @@ def _positions(figures: JudgeFigures, records: Sequence[Record]) -> tuple[float,
     if figures.mode != "pairwise" or figures.order_flip_rate is None or figures.first_rate is None:
         return ()
     # Only pairs in both orders: elsewhere, the better answer may always be the first.
-    orders = {(one.group_id, one.order) for one in records}
-    both = [one for one in records if (one.group_id, one.order[::-1]) in orders and one.winner is not None]
+    orders = {(record.group_id, record.order) for record in records}
+    both = [
+        record for record in records if (record.group_id, record.order[::-1]) in orders and record.winner is not None
+    ]
     values = [values_by_member(one, rescale=True) for one in both]
     leads = [said[one.order[0]] - said[one.order[1]] for one, said in zip(both, values, strict=True)]
     lead = math.fsum(leads) / len(leads)
@@ -138,10 +140,16 @@ def _judged_groups(
         for place, member in enumerate(one.order):
             if member in said:
                 by_call[unit][call][member] = said[member] - own[place]
-    low, high = _range(one.gold for group in groups.values() for one in group.trajectories if one.gold is not None)
+    low, high = _range(
+        trajectory.gold for group in groups.values() for trajectory in group.trajectories if trajectory.gold is not None
+    )
     found = []
     for (name, *_), calls in by_call.items():
-        members = [one for one in groups[name].trajectories if any(one.id in said for said in calls.values())]
+        members = [
+            trajectory
+            for trajectory in groups[name].trajectories
+            if any(trajectory.id in said for said in calls.values())
+        ]
         table = np.array([[said.get(one.id, math.nan) for one in members] for said in calls.values()], dtype=float)
         gold = [math.nan if one.gold is None else (one.gold - low) / (high - low) for one in members]
         lengths = [math.nan if (size := _length(one.messages)) is None else math.log2(size + 1) for one in members]
@@ -160,7 +168,7 @@ def _range(gold: Iterable[float]) -> tuple[float, float]:
 
 
 def _length(messages: Iterable[Mapping[str, Any]]) -> int | None:
-    texts = [str(one.get("content") or "") for one in messages if one.get("role") == "assistant"]
+    texts = [str(message.get("content") or "") for message in messages if message.get("role") == "assistant"]
     return len("\n".join(texts)) if any(texts) else None
 
 
@@ -183,7 +191,7 @@ def _fit_line(judged: Sequence[_Judged]) -> _Line:
         columns = [part.gold] * has_gold + [part.lengths] * has_length
         known = ~np.isnan(np.array([part.scores, *columns])).any(axis=0)
         if known.sum() > 1:
-            centred = [one[known] - one[known].mean() for one in columns]
+            centred = [column[known] - column[known].mean() for column in columns]
             rows.append(np.column_stack([np.empty((known.sum(), 0)), *centred]))
             targets.append(part.scores[known] - part.scores[known].mean())
             freedom += int(known.sum()) - 1

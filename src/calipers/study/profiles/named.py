@@ -99,7 +99,7 @@ def with_fidelity(profile: Profile, fidelity: float) -> Profile:
 
 
 def _variance(values: Sequence[float]) -> float:
-    return math.fsum(one**2 for one in values) / len(values) if values else 0.0
+    return math.fsum(value**2 for value in values) / len(values) if values else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,8 +93,8 @@ def parse_profile(data: bytes, *, source: str) -> Profile:
         raise InputError(f"is not readable JSON ({error}); {_REMEDY}", source=source) from None
     if not isinstance(document, dict) or repr(document.pop(_KEY, None)) != str(_VERSION):
         raise InputError(f'is no profile: it lacks "{_KEY}": {_VERSION}; {_REMEDY}', source=source)
-    known = {one.name for one in fields(Profile)}
-    required = {one.name for one in fields(Profile) if one.name not in _OPTIONAL}
+    known = {field.name for field in fields(Profile)}
+    required = {field.name for field in fields(Profile) if field.name not in _OPTIONAL}
     if unknown := sorted(document.keys() - known):
         raise InputError(f"has an unknown key {unknown[0]!r:.60}; {_REMEDY}", source=source)
     if missing := sorted(required - document.keys()):

@@ -77,7 +77,7 @@ def vice_of(table: object) -> Vice:
     name = table["kind"]
     if name not in VICES:
         raise ConfigError(f"there is no vice {name!r:.60}.{did_you_mean(name[:60], VICES)}")
-    known = {one.name: str(one.type) for one in fields(VICES[name])}  # type: ignore[arg-type]  # each is a dataclass
+    known = {field.name: str(field.type) for field in fields(VICES[name])}  # type: ignore[arg-type]  # each is a dataclass
     given = {key: value for key, value in table.items() if key != "kind"}
     for key in given:
         if key not in known:

@@ -108,9 +108,9 @@ async def judged_rollouts(judge: Judge, truth: Truth, arm: Arm, seed: int, step:
     rewards: list[float | None] = [None] * len(places)
     weights = [1.0] * len(places)
     for result in results:
-        for one in result.trajectories:
-            row = places[int(one.id) - 1]
-            rewards[row] = one.reward
+        for trajectory in result.trajectories:
+            row = places[int(trajectory.id) - 1]
+            rewards[row] = trajectory.reward
             if arm.table.weights == "reliability" and result.status == "scored":
                 weights[row] = weight_of(result.reliability)
     unscored = rewards.count(None) / len(rewards)
@@ -129,7 +129,7 @@ def _group(rollouts: Rollouts, places: Sequence[int], start: int, size: int, ste
 
 def _require_answers(results: Sequence[GroupResult]) -> None:
     """Raise CalipersError if no group of a step could be judged: training on nothing would look like a finding."""
-    if len(results) >= _ENOUGH and all(one.status == "failed" for one in results):
+    if len(results) >= _ENOUGH and all(result.status == "failed" for result in results):
         raise CalipersError(f"the judge answered for no group of a step: {results[0].trajectories[0].reason}")
 
 

@@ -22,7 +22,7 @@ attempt is better than a wrong one. Nothing else counts: not length, confidence,
 POLICY, PROMPTS, SAMPLING, ARRIVAL, EVALUATION = 1, 2, 3, 4, 5
 """What a seed is for. All arms of a seed draw the same numbers for the same purpose and step."""
 REHEARSAL, PANEL = 7, 8
-FIGURES: Final = (*(one.name for one in fields(Features) if one.name != "right"), "truth", "overconfident")
+FIGURES: Final = (*(field.name for field in fields(Features) if field.name != "right"), "truth", "overconfident")
 """The figures of responses: means over a batch. ``length`` is in tokens, the others are shares."""
 _EPSILON: Final = 1e-4
 """What TRL adds to the standard deviation of rewards."""
@@ -91,7 +91,7 @@ def advantages(
     one that is alone with a reward in its group, if rewards are divided by the group's deviation. ``weights`` multiply
     advantages at last, one for each rollout.
     """
-    values = np.array([math.nan if one is None else one for one in rewards], dtype=float).reshape(-1, size)
+    values = np.array([math.nan if reward is None else reward for reward in rewards], dtype=float).reshape(-1, size)
     known = ~np.isnan(values)
     count = known.sum(axis=1, keepdims=True)
     mean = np.where(known, values, 0.0).sum(axis=1, keepdims=True) / np.maximum(count, 1)
@@ -125,7 +125,7 @@ def step_figures(
     are the means of the advantage times the feature, standardised in its group: where the step moves the policy.
     """
     lengths, right = found.length.reshape(-1, size), found.right.reshape(-1, size)
-    values = np.array([math.nan if one is None else one for one in rewards], dtype=float).reshape(-1, size)
+    values = np.array([math.nan if reward is None else reward for reward in rewards], dtype=float).reshape(-1, size)
     known = ~np.isnan(values)
     lowest = np.where(known, values, np.inf).min(axis=1)
     pulled = given.reshape(-1, size)

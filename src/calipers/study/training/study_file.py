@@ -162,7 +162,7 @@ class _Arms:
         members = tuple(self._judge(name, "judges", table.judge, "panel") for name in judge.panel or ())
         if judge.panel is not None and (len(members) < 2 or judge.vices or judge.profile or judge.model):
             self.file.note("a panel has two or more judges, and nothing else", "judges", table.judge, "panel")
-        if any(one.panel is not None or one.options is not None for one in members):
+        if any(member.panel is not None or member.options is not None for member in members):
             self.file.note("a panel's judges have no panel or options of their own", "judges", table.judge, "panel")
         if table.jitter is not None and table.correlation is not None:
             self.file.note("jitter and correlation both say how rollouts arrive", "arms", number, "correlation")

@@ -183,7 +183,7 @@ def _rewarded(group: Group, result: GroupResult) -> Group:
 def _log_notes(result: GroupResult, missing: Iterable[TrajectoryResult]) -> list[str]:
     """Return lines for the ART group's log that explain its rewards."""
     notes = [f"trajectory {one.id} is left out ({one.status}): {one.reason}" for one in missing]
-    scores = [one.score for one in result.trajectories if one.score is not None]
+    scores = [trajectory.score for trajectory in result.trajectories if trajectory.score is not None]
     if len(scores) > 1 and len(set(scores)) == 1:
         notes.append("all scores are equal, so nothing is learned from this group")
     return [*notes, *result.warnings]

@@ -77,7 +77,7 @@ class VerlSettings:
         return self.grades or self.judge.get("absolute") is True
 
 
-_OWN_KEYS: Final = frozenset(one.name for one in fields(VerlSettings)) - {"judge"}
+_OWN_KEYS: Final = frozenset(field.name for field in fields(VerlSettings)) - {"judge"}
 
 
 def read_settings(table: object) -> VerlSettings:
