@@ -157,7 +157,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         (("scor",), "score"),
         (("generate", "groups.jsonl", "-o", "out.jsonl", "--model", "opnai/gpt-5"), "did you mean openai/gpt-5?"),
         (("replay", "none.db", "-o", "out.jsonl"), "no such ledger"),
-        (("replay", "groups.jsonl", "-o", "out.jsonl"), "not a sound SQLite file"),
+        (("replay", "groups.jsonl", "-o", "out.jsonl"), "is no ledger"),
         (("replay", "empty", "-o", "out.jsonl"), "empty: is empty, so no run is recorded in it"),
         (("ledger", "verify", "."), "it is a folder; name a file in it"),
         (("calibrate", "prose.jsonl", "--judge", "embedded"), "prose.jsonl:1: not JSON"),

@@ -48,7 +48,10 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(folder: Path) -> None:
         (("distill", "groups.jsonl", "-o", "new"), "is no ledger"),
         (("distill", "run.db", "-o", "new", "--run", "7"), "it has no run 7"),
         (("distill", "run.db", "-o", "new", "--teacher", "ann"), "no group was scored by it alone"),
-        (("score", "groups.jsonl", "-o", "none.jsonl", "--judge", "local:broken"), "local:broken: model.json is damag"),
+        (
+            ("score", "groups.jsonl", "-o", "none.jsonl", "--judge", "local:broken"),
+            "local:broken: model.json is not the model",
+        ),
     ]
     assert mismatches(partial(run_in, folder), cases) == []
     assert not (folder / "new").exists()

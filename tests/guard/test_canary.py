@@ -222,7 +222,7 @@ def test_canary_texts_are_attacks_that_the_detector_knows_but_for_silence():
 
 def test_settings_that_cannot_work_are_refused():
     backend: Backend = SimulatedJudge(QUALITY)
-    with pytest.raises(ConfigError, match="canaries do not work with protocol='checklist'"):
+    with pytest.raises(ConfigError, match="do not work with protocol=checklist"):
         Judge(backend, protocol="checklist", rubric=["It answers."], defence={"canaries": "always"})
     with pytest.raises(ConfigError, match="canaries='on'"):
         Judge(backend, defence={"canaries": "on"})

@@ -114,7 +114,7 @@ async def test_a_ledger_is_shown_wherever_it_is_and_its_password_nowhere(locatio
             for command in (
                 ("report", location, "-o", str(out)),
                 ("show", location, "one"),
-                ("watch", location, "--once"),
+                ("watch", location),
             )
         ]
     assert "I cannot add numbers" in outputs[1]

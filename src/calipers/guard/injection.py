@@ -156,8 +156,8 @@ def _windows(text: PlainText) -> list[tuple[int, int]]:
     data = plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
     stems = [stem for stem in _stems(beyond_ascii=text.beyond_ascii) if stem in data]
     if not stems:
-        marked = any(first in shown and any(mark in shown for mark in marks) for first, marks in _marks().items())
-        return [(0, 0)] if marked else []
+        begun = [marks for first, marks in _marks().items() if first in shown]
+        return [(0, 0)] if any(mark in shown for marks in begun for mark in marks) else []
     words = data.decode("utf-8", "surrogatepass")  # in the same positions as in ``plain``
     windows: list[tuple[int, int]] = []
     for place in sorted(match.start() for stem in stems for match in re.finditer(stem.decode(), words)):

@@ -124,12 +124,11 @@ def hidden_texts(raw: str, text: PlainText) -> Iterator[str]:
         yield _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), raw)
     if "%20" in raw:
         yield unquote(raw)
-    beyond = set() if raw.isascii() else _beyond_ascii(raw)
-    if any(char >= "\U000e0020" for char in beyond):
-        yield from ("".join(chr(ord(char) - 0xE0000) for char in tags) for tags in _TAGS.findall(raw))
-    others = _beyond_ascii(text.plain) if beyond else beyond
-    if any("\u0250" <= char <= "\u0586" for char in others) and _MIXED.search(text.plain):
-        yield text.plain.translate(_LOOK_ALIKES)  # letters of another alphabet beside Latin ones, which they look like
+    if not raw.isascii():
+        if any(char >= "\U000e0020" for char in _beyond_ascii(raw)):
+            yield from ("".join(chr(ord(char) - 0xE0000) for char in tags) for tags in _TAGS.findall(raw))
+        if any("\u0250" <= char <= "\u0586" for char in _beyond_ascii(text.plain)) and _MIXED.search(text.plain):
+            yield text.plain.translate(_LOOK_ALIKES)  # letters of another alphabet that look Latin beside Latin ones
     if _RUN in raw.encode("utf-8", "surrogatepass").translate(_TO_RUNS):
         for match in islice(_ENCODED.finditer(raw), _AT_MOST):
             yield split_name(match[0])
