@@ -27,6 +27,8 @@ _STANDARDS: Final = frozenset({
 })  # fmt: skip
 """Words of a key that holds a rubric or rules."""
 _OF_TRAJECTORY: Final = _STANDARDS | {"reference", "reference_answer", "ground_truth"}
+_KEYS_OF_TRAJECTORY: Final = ("gold", "reward", "metadata", "artifacts")
+_DERIVED_ID: Final = re.compile("g[0-9a-f]{16}")
 _CHECKS: Final = "calipers.Hybrid checks them, and so does calipers score with --combine"
 _INSTEAD: Final = "criteria are read from 'rubric' or 'rubrics', rules from 'constraints'"
 _MOST: Final = 200
@@ -47,7 +49,10 @@ def unused_standards(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
     for trajectory in group.trajectories:
         keys = [key for key in trajectory.extra if key in _OF_TRAJECTORY]
         notes += [f"not used: {key!r} of a trajectory; it is graded by its 'rubric' with criteria" for key in keys]
+        notes += _misspelt(trajectory.extra, _KEYS_OF_TRAJECTORY, " of a trajectory")
     if group.extra:
+        if _DERIVED_ID.fullmatch(group.group_id):
+            notes += _misspelt(group.extra, ("group_id",), "")
         if group.extra.get("constraints") is not None:
             notes.append(f"not used: the group's 'constraints'; {_CHECKS}")
         if not STANDARDS_KEYS.isdisjoint(group.extra):
@@ -76,6 +81,17 @@ def unread_standards(
         if not (isinstance(group.rubric, str) and text_of_reference(reference.value) in group.rubric)
     ]
     return notes + unread_keys(group.extra)
+
+
+def _misspelt(extra: Mapping[str, Any], known: Sequence[str], where: str) -> list[str]:
+    """Return a sentence for each unknown key that is one of ``known`` misspelt; a plural is a word of its own."""
+    keys = list(extra)[:_MOST]
+    near = [(key, get_close_matches(str(key).lower()[:_MOST], known, n=1, cutoff=0.85)) for key in keys]
+    return [
+        f"not used: the unknown key {key!r}{where}; did you mean {meant[0]!r}?"
+        for key, meant in near
+        if meant and key != f"{meant[0]}s"
+    ]
 
 
 def unread_keys(row: Mapping[str, Any]) -> list[str]:
