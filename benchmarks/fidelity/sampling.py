@@ -31,7 +31,7 @@ class Learned:
     @classmethod
     def of(cls, calls: Array) -> Learned:
         noise = repeats.learn_noise(calls, shared=False)
-        assert noise is not None  # noqa: S101 - eight calls each
+        assert noise is not None  # noqa: S101 - eight calls of each judge, and two are enough
         return cls(noise, max(float(np.nanmean(_variance(calls))) - noise.variance, 0.0))
 
 

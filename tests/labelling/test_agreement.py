@@ -35,9 +35,11 @@ def ranks(order: str) -> dict[str, int | None]:
 
 def test_equal_rankings_agree_perfectly_and_reversed_ones_not_at_all():
     groups = [f"g{n}" for n in range(6)]
-    same = [label_of(group, who, ranks("abcd")) for group in groups for who in ("ann", "ben")]
+    same = [label_of(group, annotator, ranks("abcd")) for group in groups for annotator in ("ann", "ben")]
     assert agreement(same).alpha.value == 1
-    against = [label_of(g, who, ranks(order)) for g in groups for who, order in (("ann", "abcd"), ("ben", "dcba"))]
+    against = [
+        label_of(g, annotator, ranks(order)) for g in groups for annotator, order in (("ann", "abcd"), ("ben", "dcba"))
+    ]
     found = agreement(against).alpha
     assert found.value is not None
     assert found.value < -0.9
@@ -50,9 +52,9 @@ def test_rankings_by_chance_have_an_alpha_of_about_zero_also_in_groups_of_differ
     chance = random.Random(0)
     sizes = [(f"g{number}", "abcdefgh"[: 3 + 5 * (number % 2)]) for number in range(400)]
     labels = [
-        label_of(group, who, ranks("".join(chance.sample(names, len(names)))))
+        label_of(group, annotator, ranks("".join(chance.sample(names, len(names)))))
         for group, names in sizes
-        for who in ("ann", "ben")
+        for annotator in ("ann", "ben")
     ]
     found = agreement(labels).alpha
     assert found.value == pytest.approx(0, abs=0.03)
@@ -70,12 +72,12 @@ def test_gold_is_the_share_of_comparisons_won_and_what_nobody_can_tell_has_none(
         ([], {}),
     ]
     for given_ranks, gold in cases:
-        assert combined([label_of("g", f"who{n}", one) for n, one in enumerate(given_ranks)]) == gold
+        assert combined([label_of("g", f"annotator{n}", one) for n, one in enumerate(given_ranks)]) == gold
 
 
 @given(st.lists(st.lists(st.sampled_from([None, 1, 2, 3]), min_size=4, max_size=4), min_size=1, max_size=3))
 def test_gold_is_between_0_and_1_whoever_says_what_and_in_any_order(given_ranks: list[list[int | None]]):
-    labels = [label_of("g", f"who{n}", dict(zip("abcd", one, strict=True))) for n, one in enumerate(given_ranks)]
+    labels = [label_of("g", f"annotator{n}", dict(zip("abcd", one, strict=True))) for n, one in enumerate(given_ranks)]
     found = combined(labels)
     assert all(value is None or 0 <= value <= 1 for value in found.values())
     assert all(combined(order) == found for order in permutations(labels))

@@ -47,7 +47,7 @@ async def score(location: str, account: Path, groups: int, seconds: float) -> No
     with open_ledger(location) as ledger:
         async with calipers.Judge(Paid(account, seconds), ledger=ledger, concurrency=8) as judge:
             _ = judge.store  # begins the run
-            print("ready", flush=True)  # noqa: T201 - for who started it
+            print("ready", flush=True)  # noqa: T201 - the parent process waits for it
             sys.stdin.readline()
             given = (group_of(FOUR, group_id=f"g{number}", question=f"{number} + 1?") for number in range(groups))
             async for result in judge.score_groups(given):

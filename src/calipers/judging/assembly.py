@@ -104,7 +104,7 @@ def _first_asks(settings: Settings) -> FirstAsks:
 
 
 def _priors(settings: Settings, kind: str) -> dict[int, Any]:
-    """Return one kind of priors of the judges by slot, without those of whom none are known."""
+    """Return one kind of priors by the slot of each judge that has them."""
     judges = () if settings.experience is None else settings.experience.judges
     return {slot: value for slot, one in enumerate(judges) if (value := getattr(one, kind)) is not None}
 
