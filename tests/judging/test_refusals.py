@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 import calipers
-from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
-from calipers.types import Completion, JudgeRequest
+from calipers.errors import ConfigError, PermanentError, TransientError
 from groups import FOUR, group_of
+from http_judge import judge_at
+from scripted import WHOLE, Replies
 from servers.dialects import verdict
 from servers.faulty_server import Answer, FaultyServer, error, said
 
@@ -38,12 +37,6 @@ PASSING = {
 }
 
 
-def judge_at(server: FaultyServer, **settings: Any) -> calipers.Judge:
-    return calipers.Judge.of(
-        {"judge": "openai/judge", "base_url": server.url, "api_key": "k", "attempts": 1, "reasks": 0, **settings}
-    )
-
-
 async def batch(judge: calipers.Judge, groups: Sequence[Any] = GROUPS) -> list[calipers.GroupResult]:
     return [result async for result in judge.score_groups(groups, ordered=True)]
 
@@ -53,7 +46,7 @@ async def test_a_batch_of_nothing_but_refusals_is_a_config_error_and_its_groups_
 ) -> None:
     for refusal in REFUSALS.values():
         faulty.script(refusal)
-        judge = judge_at(faulty)
+        judge = judge_at(faulty, reasks=0)
         results = await batch(judge)
         assert {result.status for result in results} == {"failed"}  # score_group itself raises nothing
         asked = len(faulty.posts)
@@ -66,7 +59,7 @@ async def test_a_batch_of_nothing_but_refusals_is_a_config_error_and_its_groups_
 async def test_what_may_pass_or_is_about_the_question_ends_nothing(faulty: FaultyServer) -> None:
     for failure in PASSING.values():
         faulty.script(failure)
-        judge = judge_at(faulty)
+        judge = judge_at(faulty, reasks=0)
         for _ in range(2):
             assert {result.status for result in await batch(judge)} <= {"failed", "abstained"}
             await judge.require_answering()
@@ -75,7 +68,7 @@ async def test_what_may_pass_or_is_about_the_question_ends_nothing(faulty: Fault
 async def test_one_answer_ever_is_enough(faulty: FaultyServer) -> None:
     """A key that is revoked in the middle of a run is patience's to find, and an alarm's."""
     faulty.script(lambda asked: said(verdict(asked)))
-    judge = judge_at(faulty)
+    judge = judge_at(faulty, reasks=0)
     await batch(judge, GROUPS[:1])
     faulty.script(REFUSALS["a wrong key"])
     assert {result.status for result in await batch(judge, GROUPS[1:])} == {"failed"}
@@ -86,7 +79,7 @@ async def test_a_batch_with_one_failure_that_may_pass_is_none_of_refusals_and_th
     faulty: FaultyServer,
 ) -> None:
     faulty.script(error(503), REFUSALS["a model that is not there"])
-    judge = judge_at(faulty)
+    judge = judge_at(faulty, reasks=0)
     await batch(judge)
     await judge.require_answering()
     await batch(judge)
@@ -97,55 +90,36 @@ async def test_a_batch_with_one_failure_that_may_pass_is_none_of_refusals_and_th
 # --- backends of one's own, and panels ------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class Own:
-    """A backend of the user's own that raises ``error``, or likes what is shown first."""
-
-    model: str
-    error: BackendError | None = None
-    endpoint: str = "own"
-    asked: list[JudgeRequest] = field(default_factory=list)
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        self.asked.append(request)
-        if self.error is not None:
-            raise self.error
-        return Completion(json.dumps({"scores": {key: 90 - 10 * n for n, key in enumerate(request.keys)}}))
-
-
 GONE = PermanentError("not_found", "no such model", fatal=True)
 DOWN = TransientError("server", "out of order")
 
 
-async def test_a_backend_of_ones_own_may_refuse_everything_too() -> None:
-    own = Own("a", GONE)
-    judge = calipers.Judge(own)
-    await batch(judge, GROUPS[:1])
-    with pytest.raises(ConfigError, match="Own: no such model"):
-        await judge.require_answering()
-    assert len(own.asked) == 1
-
-
-async def test_a_panel_of_which_all_refuse_is_a_config_error_that_names_each(caplog: pytest.LogCaptureFixture) -> None:
-    judge = calipers.Judge([Own("a", GONE), Own("b", PermanentError("unauthorized", "wrong key", fatal=True))])
-    await batch(judge)
-    with pytest.raises(ConfigError, match=r"Own: no such model.*; Own: wrong key"):
-        await judge.require_answering()
+async def test_backends_of_ones_own_may_refuse_everything_too_and_each_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    one, other = Replies(GONE), Replies(PermanentError("unauthorized", "wrong key", fatal=True), model="b")
+    for backends, words in ((one, "Replies: no such model"), ([one, other], r"no such model.*; Replies: wrong key")):
+        one.requests.clear()
+        judge = calipers.Judge(backends)
+        await batch(judge, GROUPS[:1])
+        with pytest.raises(ConfigError, match=words):
+            await judge.require_answering()
+        assert len(one.requests) == 1
     assert "judges without it" not in caplog.text
 
 
-@pytest.mark.parametrize("other", [None, DOWN], ids=["answers", "is down"])
+@pytest.mark.parametrize("other", [WHOLE, DOWN], ids=["answers", "is down"])
 @pytest.mark.parametrize("panel", ["fallback", "cycle"])
 async def test_a_panel_goes_on_without_a_member_that_refuses_and_says_so_once(
-    panel: Any, other: BackendError | None, caplog: pytest.LogCaptureFixture
+    panel: Any, other: str | TransientError, caplog: pytest.LogCaptureFixture
 ) -> None:
-    judge = calipers.Judge([Own("a", GONE), Own("b", other)], panel=panel, orders=2)
+    judge = calipers.Judge([Replies(GONE), Replies(other, model="b")], panel=panel, orders=2)
     with caplog.at_level(logging.WARNING, "calipers"):
         for _ in range(3):
             await batch(judge)
             await judge.require_answering()
     assert [message for message in caplog.messages if "refuses every question" in message] == [
-        "Own refuses every question, and the panel judges without it: no such model"
+        "Replies refuses every question, and the panel judges without it: no such model"
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from calipers.types import Ask, Message, Trajectory, TrajectoryGroup, Window
 from grading import Grader
 from groups import group_of
 from judging.test_long_trajectories import Narrow
-from replaying import replayed
+from replaying import replayed, scored
 
 WINDOW = 8192
 QUALITY = {name: (place + 1) / 10 for place, name in enumerate("abcdefgh")}
@@ -146,15 +147,14 @@ async def test_of_two_where_one_is_too_long_both_abstain_and_the_long_one_is_nam
 
 @pytest.mark.parametrize("settings", [{"canaries": "always"}, {"orders": 2}, {"protocol": "pairwise"}], ids=str)
 async def test_a_run_replays_byte_for_byte(tmp_path: Path, settings: Mapping[str, Any]) -> None:
-    judge = SimulatedJudge(QUALITY)
-    async with Judge.of({"judge": judge, "context_window": WINDOW, "ledger": tmp_path / "l.db", **settings}) as asking:
-        first = await asking.score_group(group("c"))
-    lost(first, "c")
-    async with Judge.of({"judge": judge, "context_window": WINDOW, "ledger": tmp_path / "l.db", **settings}) as asking:
-        calls = judge.calls
-        assert (await asking.score_group(group("c"))).to_dict() == first.to_dict()
-        assert judge.calls == calls
-    assert [one.to_dict() for one in await replayed(tmp_path / "l.db")] == [first.to_dict()]
+    judge, path = SimulatedJudge(QUALITY), tmp_path / "l.db"
+    first = await scored(path, judge, [group("c")], context_window=WINDOW, **settings)
+    calls = judge.calls
+    assert await scored(path, judge, [group("c")], context_window=WINDOW, **settings) == first
+    assert judge.calls == calls
+    (again,) = await replayed(path)
+    assert [json.dumps(again.to_dict())] == first
+    lost(again, "c")
 
 
 @settings(max_examples=60, deadline=None)
