@@ -2,7 +2,7 @@ import json
 import math
 from enum import Enum, IntEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -66,29 +66,6 @@ class Row(list[object]):
     pass
 
 
-def test_named_tuples_and_other_kinds_of_lists_are_lists():
-    value = {"p": Pair(1, Three.THREE), "r": Row([Pair(1, Three.THREE), "x"]), "t": (1, "y")}
-    read = {"p": [1, 3], "r": [[1, 3], "x"], "t": [1, "y"]}
-    assert json.loads(to_json(value)) == read
-    assert json.loads(to_json_text([value, {7: 2**70}])) == [read, {"7": 2**70}]
-
-
-def test_kinds_of_numbers_and_mappings_are_what_they_stand_for():
-    value = {"n": Three.THREE, "s": Red.RED, "x": np.float64(0.5), "m": MappingProxyType({"a": (1, 2)})}
-    read = {"n": 3, "s": "red", "x": 0.5, "m": {"a": [1, 2]}}
-    assert json.loads(to_json(value)) == read
-    assert json.loads(to_json([value, {7: 2**70}])) == [read, {"7": 2**70}]
-
-
-def test_what_is_no_number_is_null_and_what_has_no_json_form_is_refused():
-    for number in (math.nan, math.inf, -math.inf):
-        assert to_json([number]) == b"[null]"
-        assert to_json_text([number]) == "[null]"
-    for value in (object(), {1, 2}, b"bytes"):
-        with pytest.raises(TypeError, match="JSON"):
-            to_json({"a": value})
-
-
 class Word(str):
     """Text of a subclass, as some libraries return it."""
 
@@ -98,8 +75,23 @@ class Word(str):
         return "another text"
 
 
-def test_text_of_a_subclass_is_the_text_it_holds():
+def test_kinds_of_lists_numbers_text_and_mappings_are_what_they_stand_for():
+    lists: Any = {"p": Pair(1, Three.THREE), "r": Row([Pair(1, Three.THREE), "x"]), "t": (1, "y")}
+    others: Any = {"n": Three.THREE, "s": Red.RED, "x": np.float64(0.5), "m": MappingProxyType({"a": (1, 2)})}
+    read = {"p": [1, 3], "r": [[1, 3], "x"], "t": [1, "y"], "n": 3, "s": "red", "x": 0.5, "m": {"a": [1, 2]}}
+    assert json.loads(to_json(lists | others)) == read
+    assert json.loads(to_json([lists | others, {7: 2**70}])) == [read, {"7": 2**70}]
+    assert json.loads(to_json_text([lists, {7: 2**70}])) == [{key: read[key] for key in lists}, {"7": 2**70}]
     assert to_json([Word("red")]) == b'["red"]'
+
+
+def test_what_is_no_number_is_null_and_what_has_no_json_form_is_refused():
+    for number in (math.nan, math.inf, -math.inf):
+        assert to_json([number]) == b"[null]"
+        assert to_json_text([number]) == "[null]"
+    for value in (object(), {1, 2}, b"bytes"):
+        with pytest.raises(TypeError, match="JSON"):
+            to_json({"a": value})
 
 
 def test_json_of_millions_of_values_is_refused_and_long_strings_are_not():
