@@ -22,11 +22,10 @@ SCORES = [1.0, 5 / 8, -6 / 8]
 MODES = ("all", "per_criterion", "chunks", "relative")
 
 
-def judge(grader: Grader, *, rubric: Any = RUBRIC, **settings: Any) -> calipers.Judge:
+def judge(grader: Grader | list[Grader], *, rubric: Any = RUBRIC, **settings: Any) -> calipers.Judge:
     grading = {key: settings.pop(key) for key in list(settings) if key in calipers.Grading.__dataclass_fields__}
-    return calipers.Judge.of(
-        {"judge": grader, "protocol": "checklist", "rubric": rubric, "grading": grading, **settings}
-    )
+    settings |= {"judge": grader, "protocol": "checklist", "rubric": rubric, "grading": grading}
+    return calipers.Judge.of(settings)
 
 
 async def result_of(
@@ -46,10 +45,8 @@ async def test_an_honest_judge_gives_the_formulas_figures_in_every_mode() -> Non
         assert scores(result) == pytest.approx(SCORES)
         assert result.rewards == pytest.approx([1.0, 1.375 / 1.75, 0.0])
         assert result.trajectories[1].to_dict()["criteria"]["rest"] == {"met": True, "reason": "b rest"}
-        assert (
-            result.trajectories[2].explanation
-            == "rest: not met (c rest)\nfluids: not met (c fluids)\ndrugs: met (c drugs)"
-        )
+        explained = "rest: not met (c rest)\nfluids: not met (c fluids)\ndrugs: met (c drugs)"
+        assert result.trajectories[2].explanation == explained
 
 
 async def test_samples_have_an_error_and_votes() -> None:
@@ -138,17 +135,13 @@ async def test_a_panel_grades_when_one_of_its_judges_is_dead() -> None:
     for panel in panels:
         both = [Grader(TRUTH, lambda *_: PermanentError("server", "gone"), model="dead"), Grader(TRUTH)]
         for mode in ("all", "per_criterion"):
-            one = calipers.Judge(
-                both, protocol="checklist", rubric=RUBRIC, panel=panel, question={"grading": {"mode": mode}}
-            )
-            result = await one.score_group(GROUP)
+            result = await judge(both, panel=panel, mode=mode).score_group(GROUP)
             assert scores(result) == pytest.approx(SCORES)
 
 
 async def test_a_panels_verdicts_are_averaged_and_all_told() -> None:
     strict = Grader({"a": ["rest"], "b": ["rest"], "c": ["drugs"]}, model="strict")
-    one = calipers.Judge([Grader(TRUTH), strict], protocol="checklist", rubric=RUBRIC)
-    result = await one.score_group(GROUP)
+    result = await judge([Grader(TRUTH), strict]).score_group(GROUP)
     assert scores(result) == pytest.approx([(1 + 5 / 8) / 2, *SCORES[1:]])
     assert result.trajectories[0].stderr == pytest.approx(3 / 16)
     told = result.trajectories[0].to_dict()["criteria"]["fluids"]
@@ -172,22 +165,13 @@ async def test_editing_one_criterion_asks_about_that_one_alone(tmp_path: Path) -
 
 
 async def test_criteria_come_with_the_group_or_the_trajectory() -> None:
-    own = {
-        "context": [{"role": "user", "content": "Write a line."}],
-        "rubric": {"criteria": ["Is short."]},
-        "trajectories": [
-            {"id": "x", "messages": [{"role": "assistant", "content": "Yes."}]},
-            {
-                "id": "y",
-                "messages": [{"role": "assistant", "content": "Yes."}],
-                "rubric": {"criteria": [{"id": "rhymes", "text": "It rhymes.", "points": 2}, "Is short."]},
-            },
-        ],
-    }
-    group = as_group(own)
+    messages = [{"role": "assistant", "content": "Yes."}]
+    rhymes = {"criteria": [{"id": "rhymes", "text": "It rhymes.", "points": 2}, "Is short."]}
+    members = [{"id": "x", "messages": messages}, {"id": "y", "messages": messages, "rubric": rhymes}]
+    group = as_group({"rubric": {"criteria": ["Is short."]}, "trajectories": members})
     assert as_group(json.loads(json.dumps(group.to_dict()))) == group
     grader = Grader(lambda _, criterion: criterion != "rhymes")
-    result = await judge(grader, rubric=None).score_group(own)
+    result = await judge(grader, rubric=None).score_group(group)
     assert scores(result) == pytest.approx([1.0, 1 / 3])
     assert list(result.trajectories[1].to_dict()["criteria"]) == ["rhymes", "c2"]
 

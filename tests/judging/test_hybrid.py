@@ -226,9 +226,8 @@ async def test_a_judge_of_criteria_checks_the_soft_constraints_one_by_one() -> N
     assert result.rewards == [1.0, 0.0, 0.0, 0.0]
     assert "Is kind." in str(grader.asked[0].messages)
     assert result.to_dict()["trajectories"][1]["criteria"]["c2"]["met"] is False
-    alone = await Hybrid(judge, checks=lambda _: Constraints((), ("Is kind.",)), gates=[contains("a b")]).score_group(
-        group_of(ANSWERS)
-    )
+    gated = Hybrid(judge, checks=lambda _: Constraints((), ("Is kind.",)), gates=[contains("a b")])
+    alone = await gated.score_group(group_of(ANSWERS))
     assert alone.rewards == [1.0, 0.0, 0.0, 0.0]
 
 

@@ -48,19 +48,19 @@ class Narrow:
 
     endpoint, model = "narrow", "m"
 
-    def __init__(self, limit: int = 4096, *, size: float = 4.0, tells: bool = True) -> None:
+    def __init__(
+        self, limit: int = 4096, *, size: float = 4.0, tells: bool = True, truth: dict[str, float] = TRUTH
+    ) -> None:
         self.limit, self.size, self.tells = limit, size, tells
         self.asked: list[JudgeRequest] = []
-        self._honest = SimulatedJudge(TRUTH)
+        self._honest = SimulatedJudge(truth)
 
     async def complete(self, request: JudgeRequest) -> Completion:
         self.asked.append(request)
         prompt = int(text_bytes_and_images(request)[0] / self.size)
         if prompt > self.limit:
-            limit = self.limit if self.tells else None
-            raise PermanentError(
-                "context_window", f"{prompt} tokens into {self.limit}", limit=limit, prompt=limit and prompt
-            )
+            sizes: dict[str, Any] = {"limit": self.limit, "prompt": prompt} if self.tells else {}
+            raise PermanentError("context_window", f"{prompt} tokens into {self.limit}", **sizes)
         completion = await self._honest.complete(request)
         return Completion(completion.text, usage=Usage(prompt, 10))
 
