@@ -16,10 +16,9 @@ HOSTILE = group_of(FOUR | {"far": f"7. {ATTACK}"})
 JUDGE = SimulatedJudge(QUALITY, Injectable())
 
 
-async def judged(rule: OnAttack, group: TrajectoryGroup = HOSTILE, **options: float) -> GroupResult:
-    return await Judge.of({"judge": JUDGE, "on_attack": rule, "reward_range": (-1.0, 1.0), **options}).score_group(
-        group
-    )
+async def judged(rule: OnAttack, group: TrajectoryGroup = HOSTILE) -> GroupResult:
+    judge = Judge.of({"judge": JUDGE, "on_attack": rule, "reward_range": (-1.0, 1.0)})
+    return await judge.score_group(group)
 
 
 async def test_by_default_an_attack_is_told_and_changes_no_reward():

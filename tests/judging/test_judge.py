@@ -307,10 +307,17 @@ def test_settings_that_cannot_work_are_refused_at_once():
         ({"deadline": float("nan")}, "a number above 0"),
         ({"judge": "vllm/a", "rubric": Path("none.md")}, "cannot be read"),
         ({"reward_range": (0, 10**400)}, "two numbers"),
+        ({"ledger": object()}, "an open ledger or a Store"),
+        ({"judge": "vllm/a", "budget": {"tokens": 100}}, "does not cover one call"),
+        ({"judge": "vllm/a", "budget": {"usd": 1.0}}, "needs the price"),
+        ({"judge": "vllm/a", "params": {"max_tokens": 5}}, r"use max_tokens \(--max-tokens\) instead"),
+        ({"judge": "vllm/a", "params": {"stream": True}}, "calipers sets it itself"),
+        ({"judge": "vllm/a", "api_key": "a\nb"}, "characters that HTTP does not take"),
     ]
     for options, words in cases:
-        with pytest.raises(ConfigError, match=words):
+        with pytest.raises(ConfigError, match=words) as caught:
             calipers.Judge.of({"judge": SimulatedJudge(QUALITY), **options})
+        assert "\n" not in str(caught.value)
 
 
 def test_judge_names_that_cannot_work_say_what_to_write():

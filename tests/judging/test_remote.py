@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
+from calipers.errors import ConfigError, PermanentError, TransientError
 from calipers.interfaces import FullBackend
 from calipers.judging.remote import Batch, Note, Outcome, SharedJudge, judge_of_batch
 from calipers.ledger import open_ledger
@@ -99,17 +99,12 @@ async def test_what_needs_all_groups_in_one_process_is_refused(tmp_path: Path):
         await SharedJudge("embedded", records={"debug": True}).start(None)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        TransientError("server", "busy", retry_after=3.0),
-        PermanentError("context_window", "too long", fatal=True, limit=9, prompt=12),
-    ],
-)
-def test_an_error_of_a_backend_keeps_all_it_says_when_it_is_pickled(error: BackendError):
-    error.failed, error.question, error.usage = FailedCalls(2), "key", Usage(3, 4)
-    found = pickled(error)
-    assert (type(found), str(found), vars(found)) == (type(error), str(error), vars(error))
+def test_an_error_of_a_backend_keeps_all_it_says_when_it_is_pickled():
+    refusal = PermanentError("context_window", "too long", fatal=True, limit=9, prompt=12)
+    for error in (TransientError("server", "busy", retry_after=3.0), refusal):
+        error.failed, error.question, error.usage = FailedCalls(2), "key", Usage(3, 4)
+        found = pickled(error)
+        assert (type(found), str(found), vars(found)) == (type(error), str(error), vars(error))
 
 
 async def test_criteria_are_written_once_and_recorded_by_the_owner(tmp_path: Path):
