@@ -26,7 +26,7 @@ async def test_what_a_form_of_reply_costs(replies: list[str], calls: int, reward
     judge = Replies(*replies)
     result = await calipers.Judge(judge).score_group(group_of(FOUR))
     assert len(judge.requests) == calls
-    assert result.rewards == (rewards or [None] * 4)
+    assert result.rewards == ([None] * 4 if rewards is None else rewards)
     assert all(reason in str(one.reason or "") for one in result.trajectories)
 
 
