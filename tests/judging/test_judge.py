@@ -77,7 +77,9 @@ async def test_scores_off_the_scale_are_asked_again_not_clamped():
     judge = Replies(scores(right=700, close=150, far=120, silent=110), WHOLE)
     result = await calipers.score_group(GROUP, judge=judge)
     assert rewards(result) == QUALITY
-    assert "0 to 100" in str(judge.requests[1].messages[-1]["content"])
+    again = str(judge.requests[1].messages[-1]["content"])
+    assert "its scores were not on the scale" in again
+    assert "from 0 to 100" in again
 
 
 async def test_a_cut_off_reply_is_asked_again_with_more_room_and_never_read():

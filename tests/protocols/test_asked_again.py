@@ -30,14 +30,6 @@ async def test_what_a_form_of_reply_costs(replies: list[str], calls: int, reward
     assert all(reason in str(one.reason or "") for one in result.trajectories)
 
 
-async def test_the_next_question_says_what_was_wrong():
-    judge = Replies(TENTHS)
-    await calipers.Judge(judge).score_group(group_of(FOUR))
-    again = str(judge.requests[1].messages[1]["content"])
-    assert "its scores were not on the scale" in again
-    assert "from 0 to 100" in again
-
-
 async def test_low_scores_of_one_candidate_count_when_given_again():
     judge = Replies("5")
     result = await calipers.Judge(judge, protocol="pointwise").score_group(group_of(FOUR))

@@ -235,6 +235,12 @@ def test_an_answer_that_all_share_is_never_cut() -> None:
     assert str(final["content"]) not in text
 
 
+def test_a_task_inside_the_trajectories_is_never_cut() -> None:
+    tasks = [{"role": "user", "content": f"Task {n}. " * 400} for n in range(2)]
+    one = group(*((task, *turn(1, rows(200, n)), answer("A")) for n, task in enumerate(tasks)), context=())
+    assert str(tasks[0]["content"]) in shown(shortened(one, 10_000), 0)
+
+
 # --- windows ---
 
 
