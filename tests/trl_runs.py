@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 
 import datasets
+import pytest
 import torch
 import trl
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
@@ -32,6 +35,8 @@ from calipers.trainers.trl.reward import AWAITS, EXCLUDES_MISSING
 PROMPTS = ("one plus one", "two plus two", "red or blue", "up or down")
 WORDS = ("<eos>", "<pad>", "<unk>", *" ".join(PROMPTS).split(), *(f"w{number}" for number in range(80)))
 TEMPLATE = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
+QWEN = Path(trl.__file__).with_name("chat_templates") / "qwen2_5.jinja"
+"""A template with tools. TRL before 1.0 has none."""
 
 
 def tokenizer(template: str = TEMPLATE) -> Any:
@@ -135,6 +140,24 @@ def train(
         extra={name: list(values) for name, values in kept.get("extra", {}).items()},
         completions=list(kept["completion"]),
     )
+
+
+def close(numbers: Sequence[float]) -> Any:
+    """Equal to these as float32, which TRL works in."""
+    return pytest.approx(list(numbers), rel=1e-4, abs=1e-5, nan_ok=True)
+
+
+def advantages_of(
+    rewards: Sequence[float], *, deviation: Callable[[list[float]], float] = stdev, epsilon: float = 1e-4
+) -> Any:
+    """(r - mean) / (std + epsilon) in each group of four, of the rows that have a reward; 0 for the others."""
+    found = []
+    for start in range(0, len(rewards), 4):
+        group = rewards[start : start + 4]
+        known = [reward for reward in group if not math.isnan(reward)]
+        scale = deviation(known) + epsilon
+        found += [0.0 if math.isnan(reward) else (reward - fmean(known)) / scale for reward in group]
+    return close(found)
 
 
 def main(folder: Path, url: str) -> None:
