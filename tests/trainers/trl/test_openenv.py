@@ -25,15 +25,14 @@ pytestmark = [
 ]
 
 import torch  # noqa: E402 - comes with TRL
-import trl  # noqa: E402
 from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402 - comes with TRL
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM  # noqa: E402 - likewise
 from websockets.exceptions import ConnectionClosed  # noqa: E402 - comes with openenv-core
 
 from openenv_shop import Shop, served  # noqa: E402 - needs openenv-core
-from trl_runs import PROMPTS, train  # noqa: E402 - needs TRL
+from trl_runs import PROMPTS, QWEN, advantages_of, close, train  # noqa: E402 - needs TRL
 
-TEMPLATE = (Path(trl.__file__).with_name("chat_templates") / "qwen2_5.jinja").read_text()
+TEMPLATE = QWEN.read_text()
 ROLLOUTS = 16
 
 
@@ -94,42 +93,28 @@ class Shopper:
         return Completion(json.dumps({"explanations": {}, "scores": scores}), finish_reason="stop", model=self.model)
 
 
-def chance(model: Any, tokens: Any, item: str) -> float:
-    """How probable the policy makes an item, when it has called the tool."""
-    said = tokens.apply_chat_template(played(PROMPTS[0], item), tools=[Shop.place_order], tokenize=False)
-    ids = tokens(said)["input_ids"]
-    place = ids.index(tokens.convert_tokens_to_ids(f'"{item}"}}}}'))
-    with torch.no_grad():
-        return float(model(input_ids=torch.tensor([ids[:place]])).logits[0, -1].softmax(-1)[ids[place]])
-
-
 @pytest.mark.timeout(600)
-def test_a_policy_learns_from_the_judge_what_an_openenv_server_sells(tmp_path: Path):
+def test_what_rollouts_did_in_an_openenv_server_is_judged_and_trained_on(tmp_path: Path):
     shopper = Shopper()
     model, tokens = taught(["tea", "milk"])
-    before = chance(model, tokens, "tea")
     with served(ROLLOUTS) as shop:
         run = train(
             [reward_func(Judge(shopper))],
             tmp_path,
-            steps=3,
-            learning_rate=2e-3,
-            lr_scheduler_type="constant",
             max_completion_length=64,
             conversational=True,
             made_with={"model": model, "processing_class": tokens, "environment_factory": shop},
         )
         orders = [one._client.state()["step_count"] for one in shop.made]
-    first = shopper.shown[:ROLLOUTS]
     assert all("what to order" in one for one in shopper.shown)
-    assert any('call c1 place_order {"item":"tea"}' in one and "ordered tea" in one for one in first)
-    assert any("there is no milk" in one and "ordered" not in one for one in first)  # the server's error, as the tool's
+    assert any('call c1 place_order {"item":"tea"}' in one and "ordered tea" in one for one in shopper.shown)
+    assert any("there is no milk" in one and "ordered" not in one for one in shopper.shown)  # the server's error
     assert run.metrics["tools/failure_frequency"][0] > 0
     sold = [any(one["content"] == "ordered tea" for one in messages) for messages in run.completions]
     assert orders == [int(one) for one in sold]  # each rollout in a session of its own
-    assert run.rewards["judge"][-ROLLOUTS:] == pytest.approx([0.9 if one else 0.1 for one in sold], abs=1e-6)
-    after = chance(model, tokens, "tea")
-    assert after > before + 0.05, (before, after)
+    rewards = [0.9 if one else 0.1 for one in sold]
+    assert run.rewards["judge"] == close(rewards)
+    assert run.advantages == advantages_of(rewards)
 
 
 def test_a_server_with_fewer_sessions_than_rollouts_ends_the_run(judge: Judge, tmp_path: Path):

@@ -1,6 +1,4 @@
-"""The reward function for verl's main_eval, without verl: one response, one absolute score, and no failure as a
-number.
-"""
+"""The adapter without verl: main_eval's reward function, which scores one response, and the table of settings."""
 
 from __future__ import annotations
 
@@ -15,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers import verl
 from calipers.trainers.verl import compute_score
-from calipers.trainers.verl.judging import common_group_fields, read_settings
+from calipers.trainers.verl.judging import CONCURRENCY, VerlSettings, common_group_fields, make_judge, read_settings
 from servers.checker import checker
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
@@ -39,8 +39,8 @@ def server() -> Iterator[FaultyServer]:
 
 
 def score(server: FaultyServer, response: str, truth: object = "", **more: Any) -> float:
-    given: dict[str, Any] = {"judge": "vllm/judge", "base_url": server.url, "attempts": 1, **more}
-    return compute_score("jokes", response, truth, **given)
+    settings: dict[str, Any] = {"judge": "vllm/judge", "base_url": server.url, "attempts": 1, **more}
+    return compute_score("jokes", response, truth, **settings)
 
 
 def question(server: FaultyServer) -> str:
@@ -83,11 +83,20 @@ def test_a_failure_raises_and_is_a_number_only_where_that_was_asked_for(server: 
     assert score(server, "worth 80", on_failure=0.25) == 0.25
 
 
+@pytest.mark.parametrize("on_failure", [None, 0.0])
+def test_a_number_for_failures_does_not_hide_a_judge_that_refuses_everything(
+    faulty: FaultyServer, on_failure: float | None
+) -> None:
+    """The average of a whole evaluation would be that number."""
+    faulty.script(error(404, "The model `judge` does not exist"))
+    truth = {"prompt": "Joke?", "rubrics": [{"criterion": "is funny", "points": 1, "tags": {}}]}
+    with pytest.raises(ConfigError, match="every question was refused"):
+        score(faulty, "worth 20", truth, on_failure=on_failure)
+
+
 def test_settings_that_cannot_work_are_one_sentence(server: FaultyServer) -> None:
     with pytest.raises(ConfigError, match="must be a judge's name"):
         compute_score("jokes", "worth 80", "")
-    with pytest.raises(ConfigError, match="ordres: unknown"):
-        score(server, "worth 80", ordres=2)
     with pytest.raises(ConfigError, match="params"):
         score(server, "worth 80", params=object())
     for number in (math.nan, True, "raise"):
@@ -193,6 +202,59 @@ def test_a_group_of_the_agent_loop_has_the_rules_or_the_criteria_of_its_row_as_t
         assert common_group_fields(row, rules, rubric="")["constraints"] == TRUTH
     with pytest.raises(InputError, match="no criteria"):
         common_group_fields({"raw_prompt": ASKED}, criteria, rubric="")
+
+
+# --- the calipers table of verl's configuration -----------------------------------------------------------------------
+
+
+def table(**more: Any) -> VerlSettings:
+    return read_settings({"judge": "embedded", **more})
+
+
+def test_a_judges_arguments_and_the_groups_are_told_apart() -> None:
+    settings = table(orders=2, min_group=3, reference=True)
+    assert settings.judge == {"judge": "embedded", "orders": 2}
+    assert (settings.min_group, settings.reference, settings.absolute) == (3, True, False)
+    assert make_judge(settings).settings.orders == 2
+
+
+def test_a_table_that_cannot_work_is_one_sentence_before_any_call() -> None:
+    tables: list[tuple[Any, str]] = [
+        (None, r"names no judge: add \+calipers.judge=openai/gpt-5-mini"),
+        ({}, r"\+calipers.judge=None: it must be a judge's name"),
+        ({"judge": "embedded", "ordres": 2}, r"\+calipers.ordres: unknown. Did you mean orders\?"),
+        ({"judge": "embedded", "api_key": "x"}, "set keys in the environment of every node"),
+        ({"judge": "embedded", "parse": "x"}, r"\+calipers.parse: this option is a Python object"),
+        ({"judge": "embedded", "min_group": 2.5}, "min_group=2.5"),
+        ({"judge": "embedded", "min_group": 1}, "min_group=1: a single rollout has nothing to be compared with"),
+        ({"judge": "embedded", "reference": "yes"}, r"\+calipers.reference='yes': it must be true or false"),
+        ({"judge": "embedded", "rules": "skip"}, r"rules='skip': it must be one of code, judge"),
+        ({"judge": "openai/gpt-5-mini"}, "OPENAI_API_KEY is not set"),
+        ({"judge": "embedded", "concurrency": -3}, "concurrency=-3"),
+    ]
+    for wrong, sentence in tables:
+        with pytest.raises(ConfigError, match=sentence):
+            make_judge(read_settings(wrong), workers=8)
+
+
+def test_limits_are_the_whole_runs_and_each_worker_has_its_share() -> None:
+    assert make_judge(table(), workers=8).concurrency == CONCURRENCY // 8
+    budget = {"calls": 800, "tokens": 1e6}
+    make_judge(table(budget=budget, requests_per_minute=80), workers=8)
+    assert budget == {"calls": 800, "tokens": 1e6}
+
+
+@given(total=st.integers(1, 10_000), workers=st.integers(1, 64))
+def test_workers_together_stay_within_the_runs_limit(total: int, workers: int) -> None:
+    each = make_judge(table(concurrency=total), workers=workers).concurrency
+    assert each >= 1
+    assert each * workers <= max(total, workers)
+
+
+def test_rules_make_a_judge_of_one_bit_and_fields_of_grading_are_kept() -> None:
+    grading = make_judge(table(rules="code", grading={"mode": "per_criterion"})).settings.grading
+    assert grading is not None
+    assert (grading.mode, grading.normaliser) == ("per_criterion", "all_or_nothing")
 
 
 # --- the package ------------------------------------------------------------------------------------------------------
