@@ -94,14 +94,14 @@ def test_what_stays_without_a_score_is_none_and_so_is_its_group_unless_the_judge
 
 
 def test_empty_and_unreadable_completions_are_the_policys_and_stop_nothing():
-    unreadable = [{"role": "martian", "content": "worth 99"}]
-    texts: list[Any] = [[{"role": "assistant", "content": text}] for text in ("worth 10", "", "worth 30")]
     reward = reward_func(ContentJudge(), num_generations=4, only_reward=True)
-    said: dict[str, list[str]] = {}
+    texts: list[Any] = [[{"role": "assistant", "content": text}] for text in ("worth 10", "")]
+    unreadable = [{"role": "martian", "content": "worth 99"}]
     prompts = [[{"role": "user", "content": "q"}] for _ in range(4)]
-    assert called(reward, [*texts, unreadable], prompts, log_extra=said.__setitem__) == [0.1, 0.5, 0.3, None]
+    said: dict[str, list[str]] = {}
+    assert called(reward, [*texts, unreadable, None], prompts, log_extra=said.__setitem__) == [0.1, 0.5, None, None]
     assert said["judge_says"][0].startswith("I like")
-    assert "the role 'martian'" in said["judge_says"][3]
+    assert "the role 'martian'" in said["judge_says"][2]
 
 
 def test_a_rubric_column_and_a_reference_column_reach_the_judge():
