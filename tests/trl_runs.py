@@ -21,9 +21,7 @@ os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 
 import datasets
 import pytest
-import torch
 import trl
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError
@@ -31,32 +29,17 @@ from calipers.trainers.process import installed_version
 from calipers.trainers.trl import reward_func
 from calipers.trainers.trl.ranks import Ranks
 from calipers.trainers.trl.reward import AWAITS, EXCLUDES_MISSING
+from tiny_policy import policy_of, tokenizer_of
 
 PROMPTS = ("one plus one", "two plus two", "red or blue", "up or down")
-WORDS = ("<eos>", "<pad>", "<unk>", *" ".join(PROMPTS).split(), *(f"w{number}" for number in range(80)))
+WORDS = (*" ".join(PROMPTS).split(), *(f"w{number}" for number in range(80)))
 TEMPLATE = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
 QWEN = Path(trl.__file__).with_name("chat_templates") / "qwen2_5.jinja"
 """A template with tools. TRL before 1.0 has none."""
 
 
 def tokenizer(template: str = TEMPLATE) -> Any:
-    from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: PLC0415 - comes with transformers
-
-    words = Tokenizer(models.WordLevel({word: place for place, word in enumerate(dict.fromkeys(WORDS))}, "<unk>"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    special = {"eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    inputs = ["input_ids", "attention_mask"]  # older transformers add token types, which the model has no use for
-    return PreTrainedTokenizerFast(tokenizer_object=words, chat_template=template, model_input_names=inputs, **special)
-
-
-def policy() -> Any:
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
-    heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
-    tokens = {"eos_token_id": 0, "pad_token_id": 1, "vocab_size": len(dict.fromkeys(WORDS))}
-    model = Qwen2ForCausalLM(Qwen2Config(**sizes, **heads, **tokens))
-    model.config._name_or_path = "tiny"
-    return model
+    return tokenizer_of(WORDS, template)
 
 
 @dataclass(frozen=True)
@@ -116,7 +99,7 @@ def train(
     )
     made = kind(getattr(trl, f"{trainer}Trainer"))
     given: dict[str, Any] = {
-        "model": policy(),
+        "model": policy_of(tokenizer()),
         "reward_funcs": functions,
         "args": config,
         "train_dataset": data,

@@ -10,20 +10,15 @@ from typing import Any
 
 import pytest
 
-from calipers.errors import ConfigError, InputError
+from calipers.errors import ConfigError
 from calipers.trainers.slime import group_rm
 from engine_contract import require_exact_ties, require_failures_without_effect
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
 from trainer_adapters import Seen
+from trainer_adapters import slime_sample as sample
 
 GROUP = SimpleNamespace(group_rm=True)
-
-
-def sample(text: str, *, prompt: str = "Tell a joke.", status: str = "completed", **fields: Any) -> Any:
-    """What the adapter reads of slime's samples; the engine's own are used below."""
-    state = SimpleNamespace(value=status)
-    return SimpleNamespace(prompt=prompt, response=text, status=state, **{"metadata": {}, "label": None, **fields})
 
 
 async def test_the_label_is_shown_as_a_reference_where_asked_for(faulty: FaultyServer) -> None:
@@ -46,8 +41,6 @@ async def test_single_samples_and_fanned_out_ones_are_refused_with_the_remedy(fa
         await reward(SimpleNamespace(group_rm=False), sample("worth 20"))
     with pytest.raises(ConfigError, match="returns one sample"):
         await reward(GROUP, [[sample("worth 20")], [sample("worth 90")]])
-    with pytest.raises(InputError, match="different prompts"):
-        await reward(GROUP, [sample("worth 20"), sample("worth 90", prompt="Sing.")])
 
 
 async def test_the_weight_versions_that_the_server_named_are_recorded_with_the_sample(faulty: FaultyServer) -> None:

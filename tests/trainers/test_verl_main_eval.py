@@ -5,9 +5,6 @@ averaged.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,10 +14,10 @@ import pytest
 from calipers.generation.forms import row_for_main_eval
 from calipers.trainers.verl import compute_score
 from dataset_rows import ANSWERS, ASKED, ROWS, RULES, SCORES
+from own_process import reported
 from servers.checker import checker
 from servers.faulty_server import FaultyServer
 
-_HERE = Path(__file__).resolve().parent
 _missing = [name for name in ("verl", "ray", "pandas", "pyarrow") if find_spec(name) is None]
 
 
@@ -32,14 +29,7 @@ def mean(name: str) -> float:
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(bool(_missing), reason=f"not installed: {', '.join(_missing)} (pip install 'calipers[verl]')")
 def test_verls_main_eval_scores_what_generate_writes_of_every_form_of_row(tmp_path: Path) -> None:
-    paths = [str(_HERE.parent), str(_HERE.parents[1] / "src"), os.environ.get("PYTHONPATH", "")]
-    run = subprocess.run(
-        [sys.executable, str(_HERE / "main_eval_process.py"), str(tmp_path / "found.json")],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        capture_output=True, text=True, timeout=540, check=False,
-    )  # fmt: skip
-    assert (tmp_path / "found.json").exists(), run.stderr[-4000:]
-    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
+    found = reported(Path(__file__).with_name("main_eval_process.py"), tmp_path, seconds=540)
     assert found.keys() == ROWS.keys()
     assert {name: found[name] for name in RULES} == {name: pytest.approx(mean(name)) for name in RULES}
     assert found["a plain answer"] == pytest.approx(0.55)

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("
 
 from accelerate.state import PartialState  # noqa: E402 - comes with TRL
 
-from trl_runs import PROMPTS, QWEN, WORDS, advantages_of, close, tokenizer  # noqa: E402 - needs TRL
+from trl_runs import PROMPTS, QWEN, advantages_of, close, tokenizer  # noqa: E402 - needs TRL
 
 SIZE, GROUPS = 4, 3
 ADDRESS: list[str] = []
@@ -46,13 +46,13 @@ class Served:
     def __init__(self, judge: Opinions) -> None:
         self.judge = judge
         self.said = 0
+        self.first = tokenizer().convert_tokens_to_ids("w0")
 
     def __call__(self, asked: Asked) -> Answer:
         if not asked.path.endswith("/v1/completions"):
             return replace(self.judge(asked), headers={"Connection": "close"})  # the loops' process would end here
         self.said += 1
-        first = list(dict.fromkeys(WORDS)).index("w0")
-        tokens = [first + self.said % 80, first + self.said // 80, 0]
+        tokens = [self.first + self.said % 80, self.first + self.said // 80, 0]
         return Answer(body={"choices": [{"token_ids": tokens, "logprobs": {"token_logprobs": [-1.0] * 3}}]})
 
 

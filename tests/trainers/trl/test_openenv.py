@@ -25,11 +25,10 @@ pytestmark = [
 ]
 
 import torch  # noqa: E402 - comes with TRL
-from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402 - comes with TRL
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM  # noqa: E402 - likewise
 from websockets.exceptions import ConnectionClosed  # noqa: E402 - comes with openenv-core
 
 from openenv_shop import Shop, served  # noqa: E402 - needs openenv-core
+from tiny_policy import policy_of, tokenizer_of  # noqa: E402 - needs torch and transformers
 from trl_runs import PROMPTS, QWEN, advantages_of, close, train  # noqa: E402 - needs TRL
 
 TEMPLATE = QWEN.read_text()
@@ -48,23 +47,12 @@ def played(question: str, item: str) -> list[dict[str, Any]]:
 
 
 def taught(items: Sequence[str]) -> tuple[Any, Any]:
-    """A one-layer policy, made on the spot, that orders each of the items equally often; and its tokenizer."""
-    rendered = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer(models.WordLevel({"": 0}, "")), chat_template=TEMPLATE
-    )
+    """A policy that orders each of the items equally often, and its tokenizer."""
     chats = [played(question, item) for question in PROMPTS for item in items]
-    texts = [rendered.apply_chat_template(chat, tools=[Shop.place_order], tokenize=False) for chat in chats]
-    words = dict.fromkeys(" ".join(texts).replace("<|im_end|>", " ").split())
-    places = {word: place for place, word in enumerate(("<|im_end|>", "<pad>", "<unk>", *words))}
-    split = Tokenizer(models.WordLevel(places, "<unk>"))
-    split.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    special = {"eos_token": "<|im_end|>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    tokens = PreTrainedTokenizerFast(tokenizer_object=split, chat_template=TEMPLATE, **special)
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": len(places)}
-    heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
-    model = Qwen2ForCausalLM(Qwen2Config(**sizes, **heads, eos_token_id=0, pad_token_id=1))
-    model.config._name_or_path = "tiny"
+    render = tokenizer_of((), TEMPLATE).apply_chat_template
+    texts = [render(chat, tools=[Shop.place_order], tokenize=False) for chat in chats]
+    tokens = tokenizer_of(" ".join(texts).replace("<|im_end|>", " ").split(), TEMPLATE, end="<|im_end|>")
+    model = policy_of(tokens, width=32)
     ids = torch.tensor([tokens(text)["input_ids"] for text in texts])
     steps = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(100):
