@@ -245,8 +245,6 @@ def test_verls_group_is_the_rows_prompt_under_its_uid_with_its_rubric_and_a_refe
     assert re.fullmatch(r"own\n.*\n408", head(reference=True, rubric="own")["rubric"], re.DOTALL)
     truth = {"ground_truth": np.array(["a", "b"], dtype=object)}
     assert head(reference=True, reward_model=truth)["rubric"].endswith('\n["a", "b"]')
-    with pytest.raises(InputError, match="criterion 1: points must be a finite number"):
-        head(reward_model={"rubrics": [{"criterion": "x", "points": "3"}]})
 
 
 def test_the_steps_that_verls_server_notes_with_answers_are_the_rollouts_versions() -> None:

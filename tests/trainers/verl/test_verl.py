@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from example_loops import run_loop
 from own_process import reported
 
 _HERE = Path(__file__).resolve().parent
@@ -214,3 +216,13 @@ def test_lost_groups_and_the_end_of_the_run_are_a_line_each_in_verls_log(
         for line in told
     )
     assert sum("the run ends: " in line for line in lines) == 1
+
+
+# --- the example ------------------------------------------------------------------------------------------------------
+
+
+def test_the_loop_with_verls_parts_makes_the_policy_better(tmp_path: Path) -> None:
+    assert "settings verl's loader accepts" in run_loop("verl_loop.py", tmp_path)
+    words = shlex.split((tmp_path / "train.sh").read_text(encoding="utf-8"), comments=True)
+    assert words[:3] == ["python", "-m", "verl.trainer.main_ppo"]
+    assert "+calipers.base_url=http://localhost:8000/v1" in words
