@@ -49,7 +49,6 @@ class Run:
     rewards: dict[str, list[float]]
     advantages: list[float]
     metrics: dict[str, list[float]]
-    extra: dict[str, list[Any]]
     completions: list[Any]
 
 
@@ -64,51 +63,28 @@ def train(
     evaluate: bool = False,
     template: str = TEMPLATE,
     made_with: dict[str, Any] | None = None,
-    changed: Callable[[Any], object] | None = None,
-    kind: Callable[[Any], Any] = lambda trainer: trainer,
     **settings: Any,
 ) -> Run:
-    """A run in which nothing is learned (the learning rate is 0), so that runs differ in rewards only.
-
-    ``changed`` is called with the trainer before it begins; ``kind`` makes its class of TRL's.
-    """
+    """A run in which nothing is learned (the learning rate is 0), so that runs differ in rewards only."""
     prompts: list[Any] = list(PROMPTS)
     if conversational:
         prompts = [[{"role": "user", "content": prompt}] for prompt in prompts]
     data = datasets.Dataset.from_dict({"prompt": prompts, **(columns or {})})
-    config = getattr(trl, f"{trainer}Config")(
-        **{
-            "output_dir": str(folder),
-            "learning_rate": 0.0,
-            "beta": 0.0,
-            "max_steps": steps,
-            "num_generations": 4,
-            "per_device_train_batch_size": 16,
-            "per_device_eval_batch_size": 16,
-            "max_completion_length": 6,
-            "gradient_checkpointing": False,
-            "logging_steps": 1,
-            "save_strategy": "no",
-            "report_to": [],
-            "use_cpu": True,
-            "bf16": False,
-            "disable_tqdm": True,
-            "seed": 7,
-            **settings,
-        }
-    )
-    made = kind(getattr(trl, f"{trainer}Trainer"))
+    usual = {
+        "output_dir": str(folder), "learning_rate": 0.0, "beta": 0.0, "max_steps": steps, "num_generations": 4,
+        "per_device_train_batch_size": 16, "per_device_eval_batch_size": 16, "max_completion_length": 6,
+        "gradient_checkpointing": False, "logging_steps": 1, "save_strategy": "no", "report_to": [],
+        "use_cpu": True, "bf16": False, "disable_tqdm": True, "seed": 7,
+    }  # fmt: skip
     given: dict[str, Any] = {
         "model": policy_of(tokenizer()),
         "reward_funcs": functions,
-        "args": config,
+        "args": getattr(trl, f"{trainer}Config")(**usual | settings),
         "train_dataset": data,
         "eval_dataset": data,
         "processing_class": tokenizer(template),
     }
-    runner = made(**given | (made_with or {}))
-    if changed is not None:
-        changed(runner)
+    runner = getattr(trl, f"{trainer}Trainer")(**given | (made_with or {}))
     if evaluate:
         runner.evaluate()
     else:
@@ -120,7 +96,6 @@ def train(
         rewards={name: list(values) for name, values in kept["rewards"].items()},
         advantages=list(kept["advantages"]),
         metrics={name: [entry[name] for entry in logged if name in entry] for name in names},
-        extra={name: list(values) for name, values in kept.get("extra", {}).items()},
         completions=list(kept["completion"]),
     )
 
