@@ -192,16 +192,15 @@ def test_a_mistyped_model_ends_a_run_that_replaces_failed_groups_and_any_run_at_
     """
     told = report["no_judge"]
     assert set(told["first step"].values()) == {"failure"}
-    assert re.match("ConfigError: .*every question was refused", told["refilling"])
-    assert re.match("ConfigError: .*does not exist", told["next step"])
+    assert re.search("ConfigError.*every question was refused", told["refilling"], re.DOTALL)
+    assert re.search("ConfigError.*does not exist", told["next step"], re.DOTALL)
 
 
 def test_patience_ends_the_run_after_so_many_lost_groups_in_a_row(report: dict[str, Any]) -> None:
     told = report["no_judge"]
     assert told["patient"] == [{"dead": "failure"}, {"plain": "finished"}]
     assert told["out"] == [{"dead": "failure"}] * 2
-    ending = r"CalipersError: 2 groups in a row were lost \(patience=2\), the last because failed: "
-    assert re.match(ending, told["out of patience"])
+    assert "2 groups in a row were lost (patience=2), the last because failed: " in told["out of patience"]
 
 
 @pytest.mark.parametrize(("log", "lost"), [("first log", 0), ("second log", 3)])
