@@ -29,12 +29,6 @@ def evenly(asked: Asked) -> Answer:
     return said(json.dumps({"explanations": dict.fromkeys(keys, "so so"), "scores": dict.fromkeys(keys, 50)}))
 
 
-@pytest.fixture(autouse=True)
-def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "OLLAMA_API_BASE", "OLLAMA_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def server() -> Iterator[FaultyServer]:
     with FaultyServer() as running:

@@ -42,10 +42,25 @@ def rewards_of(name: str, told: dict[str, Any]) -> dict[str, Any]:
     return {said: pytest.approx(reward, abs=1e-6) for (prompt, said), reward in labels if prompt == name}
 
 
-def test_each_rollout_gets_its_own_reward_however_late_its_siblings_are(report: dict[str, Any]) -> None:
-    expected = {"worth 30": 0.3, "worth 90": 0.9, "worth 60": 0.6, "worth 10": 0.1}
-    assert rewards_of("plain", report["agent_loop"]) == expected
-    assert report["agent_loop"]["status"]["plain"] == "finished"
+ALL = {"worth 30": 0.3, "worth 90": 0.9, "worth 60": 0.6, "worth 10": 0.1}
+THREE = {said: reward for said, reward in ALL.items() if said != "worth 90"}
+GROUPS = {
+    "plain": (ALL, "finished"),  # however late its siblings are
+    "tools": (ALL, "finished"),
+    "unscored": (THREE, "finished"),
+    "nan": (THREE, "finished"),
+    "dead": ({}, "failure"),
+    "lone": ({}, "failure"),
+    "empty": ({}, "failure"),
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_each_scored_rollout_has_its_own_reward_and_a_group_that_failed_never_trains(
+    report: dict[str, Any], name: str
+) -> None:
+    told = report["agent_loop"]
+    assert (rewards_of(name, told), told["status"][name]) == GROUPS[name]
 
 
 def test_a_group_is_one_question_and_one_more_for_what_the_answer_left_out(report: dict[str, Any]) -> None:
@@ -61,28 +76,14 @@ def test_what_tools_answered_is_shown_apart_from_what_the_policy_wrote(report: d
     assert 'tool_call>{"name": "weigh"' in turns[0][1]
     assert "12 stone" in turns[1][1]
     assert sorted(said.strip() for _, said in turns[2:]) == ["worth 10", "worth 30", "worth 60", "worth 90"]
-    expected = {"worth 30": 0.3, "worth 90": 0.9, "worth 60": 0.6, "worth 10": 0.1}
-    assert rewards_of("tools", report["agent_loop"]) == expected
-
-
-@pytest.mark.parametrize("name", ["unscored", "nan"])
-def test_a_rollout_without_a_score_is_left_out_and_its_group_is_no_failure(report: dict[str, Any], name: str) -> None:
-    assert rewards_of(name, report["agent_loop"]) == {"worth 30": 0.3, "worth 60": 0.6, "worth 10": 0.1}
-    assert report["agent_loop"]["status"][name] == "finished"
 
 
 def test_a_lost_sibling_is_not_waited_for_and_not_in_the_group(report: dict[str, Any]) -> None:
     said = rewards_of("lost", report["agent_loop"])
     assert len(said) == 3
-    assert said.keys() <= {"worth 30", "worth 60", "worth 10"}
+    assert said.keys() <= THREE.keys()
     assert report["agent_loop"]["status"]["lost"] == "failure"
     assert len(rewards_of("both", report["agent_loop"])) == 2
-
-
-@pytest.mark.parametrize("name", ["dead", "lone", "empty"])
-def test_a_group_that_failed_never_trains(report: dict[str, Any], name: str) -> None:
-    assert rewards_of(name, report["agent_loop"]) == {}
-    assert report["agent_loop"]["status"][name] == "failure"
 
 
 def test_every_rollout_brings_the_same_keys_and_numbers(report: dict[str, Any]) -> None:
@@ -131,16 +132,11 @@ def test_the_ledger_says_after_how_many_updates_a_group_was_judged_and_whether_i
     assert (steps["s"], steps["v"], steps["a"]) == ([2, None], [1, "held_out"], [0, None])
 
 
-def test_a_validation_group_of_one_gets_the_middle_and_costs_no_call(report: dict[str, Any]) -> None:
-    told = report["agent_loop"]["validation"]
-    assert told["status"] == {"plain": "finished"}
-    assert list(told["rewards"].values()) == [0.5]
-
-
-def test_a_training_group_of_one_never_trains(report: dict[str, Any]) -> None:
-    """For verl its reward would be its advantage, whatever the reward is."""
-    assert report["agent_loop"]["training alone"]["status"] == {"plain": "failure"}
-    assert report["agent_loop"]["training alone"]["rewards"] == {}
+def test_a_group_of_one_gets_the_middle_in_validation_without_a_call_and_never_trains(report: dict[str, Any]) -> None:
+    """For verl the reward of a rollout that is alone would be its advantage, whatever the reward is."""
+    validated, trained = report["agent_loop"]["validation"], report["agent_loop"]["training alone"]
+    assert (validated["status"], list(validated["rewards"].values())) == ({"plain": "finished"}, [0.5])
+    assert (trained["status"], trained["rewards"]) == ({"plain": "failure"}, {})
 
 
 @pytest.mark.parametrize(
