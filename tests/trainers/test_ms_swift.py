@@ -157,18 +157,6 @@ async def test_ms_swift_trains_on_comparisons_and_never_on_a_failed_one(faulty: 
         assert advantages(matrix, 3, **settings) == expected
 
 
-@with_swift
-def test_a_plugin_file_of_two_lines_registers_it_and_may_be_read_again(tmp_path: Path) -> None:
-    from swift.rewards import orms
-    from swift.utils import import_external_file
-
-    line = "from calipers.trainers.ms_swift import register\nregister('helpfulness', 'embedded')\n"
-    for name in ("plugin.py", "again.py"):
-        (tmp_path / name).write_text(line, encoding="utf-8")
-        import_external_file(str(tmp_path / name))
-    assert type(orms["helpfulness"](args=SimpleNamespace(num_generations=2))).__name__ == "helpfulness"
-
-
 PROMPTS = ("tell a joke", "one joke", "two jokes", "one or two")
 TURNS = ("<|im_start|>", "<|endoftext|>", "system", "user", "assistant")
 FLAGS = {

@@ -127,16 +127,3 @@ async def test_slime_trains_on_comparisons_never_on_a_failed_one_and_its_filter_
 
     await require_failures_without_effect(faulty, train)
     await require_exact_ties(faulty, train)
-
-
-async def test_a_file_of_two_lines_is_what_the_flag_names(
-    engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from slime.utils.misc import load_function  # noqa: PLC0415 - only where slime is
-
-    code = "from calipers.trainers.slime import group_rm\nreward = group_rm('embedded')\n"
-    (tmp_path / "judge_rm.py").write_text(code, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    reward = load_function("judge_rm.reward")
-    rewards = await reward(GROUP, [sample("Why did the lamp cross the road? To lighten up."), sample("")])
-    assert len(set(rewards)) == 2

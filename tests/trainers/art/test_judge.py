@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -30,10 +30,9 @@ def evenly(asked: Asked) -> Answer:
 
 
 @pytest.fixture
-def server() -> Iterator[FaultyServer]:
-    with FaultyServer() as running:
-        running.script(evenly)
-        yield running
+def server(faulty: FaultyServer) -> FaultyServer:
+    faulty.script(evenly)
+    return faulty
 
 
 async def test_litellms_names_reach_the_server_as_options_and_parameters(server: FaultyServer) -> None:

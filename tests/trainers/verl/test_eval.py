@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -38,10 +37,9 @@ def by_worth(asked: Asked) -> Answer:
 
 
 @pytest.fixture
-def server() -> Iterator[FaultyServer]:
-    with FaultyServer() as running:
-        running.script(by_worth)
-        yield running
+def server(faulty: FaultyServer) -> FaultyServer:
+    faulty.script(by_worth)
+    return faulty
 
 
 def score(server: FaultyServer, response: str, truth: object = "", **more: Any) -> float:
