@@ -245,8 +245,11 @@ async def test_13_everything_else_of_group_and_trajectories_is_kept_and_rulers_m
 
 
 async def test_13_subclasses_of_group_and_trajectory_keep_their_own_fields_and_private_ones() -> None:
+    """ART's newer trajectories count privately which policy wrote which tokens."""
+
     class Scenario(art.Trajectory):  # type: ignore[misc, name-defined]  # ART has no types where it is not installed
         scenario: str
+        _counts: dict[int, int] = pydantic.PrivateAttr(default_factory=dict)
 
     class Batch(art.TrajectoryGroup):  # type: ignore[misc, name-defined]  # likewise
         step: int = 0
@@ -254,9 +257,11 @@ async def test_13_subclasses_of_group_and_trajectory_keep_their_own_fields_and_p
 
     before = Batch([rollout(text, Scenario, scenario="oslo") for text in ("worth 20", "worth 90")])
     before.step, before._secret = 12, "kept"
+    for one in before:
+        one._counts = {3: 10, 4: 2}
     after = await scored(before)
     assert (type(after), after.step, after._secret) == (Batch, 12, "kept")
-    assert [(type(one), one.scenario) for one in after] == [(Scenario, "oslo")] * 2
+    assert [(type(one), one.scenario, one._counts) for one in after] == [(Scenario, "oslo", {3: 10, 4: 2})] * 2
 
 
 async def test_14_scoring_twice_keeps_the_independent_reward() -> None:

@@ -279,15 +279,3 @@ async def test_a_judge_that_refuses_every_question_ends_the_pipeline_by_stop(tmp
 
     assert await trained_on(roll_out, range(1000), tmp_path, known=trainers.append) == []
     assert begun < 20
-
-
-async def test_policy_versions_of_tokens_survive_judging() -> None:
-    """Private, and only in ART's newer form: which policy wrote which tokens."""
-    if "_policy_token_counts" not in art.Trajectory.__private_attributes__:
-        pytest.skip("this openpipe-art (before 0.5.19) does not count tokens by policy version")
-    group = await ready("worth 20", "worth 90")
-    for trajectory in group:
-        trajectory._policy_token_counts = {3: 10, 4: 2}
-    after = await ruler_score_group(group, ContentJudge())
-    assert after is not None
-    assert [one._policy_token_counts for one in after] == [{3: 10, 4: 2}] * 2
