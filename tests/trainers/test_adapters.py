@@ -135,13 +135,12 @@ async def test_patience_ends_the_run_after_so_many_lost_groups_in_a_row_or_asks_
     stopped: list[int] = []
     for stop in (None, partial(stopped.append, 1)):
         # A group that was scored in between begins the count again.
-        answers = [worth(), DOWN, worth(), DOWN, DOWN, worth()]
-        faulty.script(*answers)
+        faulty.script(worth(), DOWN, worth(), DOWN, DOWN, worth())
         begun = len(faulty.posts)
         caplog.clear()
         play = ADAPTERS[adapter].make(judge_at(faulty), patience=2, stop=stop)
         with caplog.at_level(logging.WARNING, "calipers"):
-            ends = [await _raised(play) for _ in answers]
+            ends = [await _raised(play) for _ in range(6)]
         assert "2 groups in a row were lost (patience=2)" in caplog.text
         assert ["in a row" in (told or "") for told in ends] == [False] * 4 + [stop is None] * 2
         assert len(faulty.posts) - begun == (5 if stop is None else 6)  # nothing more is asked once the run has ended
