@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 
 from calipers.interfaces import Backend
@@ -47,4 +48,4 @@ async def scores(judge: Backend, asked: JudgeRequest) -> list[float]:
 
 def near_share(count: int, total: int, share: float) -> bool:
     """Whether so many of ``total`` draws are within four standard deviations of their expected share."""
-    return abs(count / total - share) < 4 * (share * (1 - share) / total) ** 0.5
+    return abs(count / total - share) < 4 * math.sqrt(share * (1 - share) / total)

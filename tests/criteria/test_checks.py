@@ -1,5 +1,7 @@
 """Which written criteria are refused: the writer reads text of others, and what it writes instructs the judge."""
 
+from typing import Any
+
 import pytest
 
 from calipers.criteria.checks import Checks, check_criteria
@@ -8,7 +10,7 @@ from calipers.replies.proposed import ProposedCriterion
 TASK = "name the capital of france, and write at most 50 words about it."
 
 
-def checked(*texts: str, most: int = 7, task: str = TASK, **more: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
+def checked(*texts: str, most: int = 7, task: str = TASK, **more: Any) -> tuple[list[str], tuple[str, ...]]:
     """The texts that are kept, and why others are refused."""
     found = check_criteria([ProposedCriterion(text, 3.0) for text in texts], Checks(task, **more), most=most)
     return [one.text for one in found.kept], found.refused

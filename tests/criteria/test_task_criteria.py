@@ -106,7 +106,7 @@ async def test_a_reference_may_be_in_the_trajectories_metadata_if_all_agree():
 
 
 async def test_calls_and_tokens_are_counted_and_the_budget_holds(tmp_path: Path):
-    options = {"budget": {"calls": 3}, "ledger": tmp_path / "l.db"}
+    options: Any = {"budget": {"calls": 3}, "ledger": tmp_path / "l.db"}
     first, second, third = await judged(Both(), group(0), group(1), group(2), **options)
     assert (first.status, second.status, third.status) == ("scored", "scored", "failed")
     assert third.rewards == [None] * 3

@@ -25,10 +25,11 @@ from calipers.protocols.scores import Listwise, Pairwise, Pointwise
 from calipers.render import render
 from calipers.testing import HollowAnswers, Injectable, Noise, SimulatedJudge
 from calipers.types import Ask, Canary, Completion, GroupResult, JudgeRequest, Trajectory, TrajectoryGroup
-from groups import FOUR, QUALITY, group_of
+from groups import FOUR, group_of
 from heard import Heard
 from replaying import replayed_lines, scored
 
+QUALITY = {"right": 0.9, "close": 0.5, "far": 0.2, "silent": 0.15}  # all above 0.1, which could be another scale
 VIEW = render(group_of(FOUR))
 ASK, PAIR, ALONE = Ask(0, (0, 1, 2, 3), (2, 0, 3, 1)), Ask(0, (1, 2), (2, 1)), Ask(0, (3,), (3,))
 AMONG, IN_PAIR, RATED = CanaryAmong(Listwise(), 1.0), CanaryFirst(Pairwise(), 1.0), CanaryFirst(Pointwise(), 1.0)
@@ -125,7 +126,7 @@ def test_it_wins_by_leading_the_lowest_real_score_by_more_than_the_margin(canary
 def test_a_canary_the_judge_left_out_costs_nobody_anything():
     request = AMONG.frame(ASK, VIEW)
     reading = AMONG.read(request, answer(request, REAL))
-    assert (reading.missing, reading.canary, len(reading.judgments)) == ((), None, 4)
+    assert (dict(reading.missing), reading.canary, len(reading.judgments)) == ({}, None, 4)
 
 
 def test_an_explanation_that_names_the_canary_does_not_name_its_key():

@@ -77,7 +77,7 @@ def test_what_is_filled_in_is_not_searched_again() -> None:
 
 async def test_tool_calls_are_shown_and_images_leave_a_trajectory_without_a_score() -> None:
     call = {"id": "k", "type": "function", "function": {"name": "find", "arguments": '{"q": 1}'}}
-    used = [
+    used: list[dict[str, Any]] = [
         {"role": "assistant", "content": "Looking.", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "k", "content": "found"},
     ]

@@ -56,9 +56,11 @@ def test_noise_has_the_stated_sd_no_mean_and_is_independent_between_candidates_a
 
 def test_noise_is_drawn_anew_for_what_it_is_per_and_stays_otherwise() -> None:
     changes: list[dict[str, Any]] = [{"sample": 5}, {"order": (3, 2, 1, 0)}, {"shown": view(group_id="h")}]
-    stays = {"call": [False, False, False], "order": [True, False, False], "candidate": [True, True, False],
-             "group": [True, True, False]}  # fmt: skip
-    made: list[Any] = [Noise(0.1, per=per) for per in stays]
+    stays: dict[Any, list[bool]] = {
+        "call": [False, False, False], "order": [True, False, False], "candidate": [True, True, False],
+        "group": [True, True, False],
+    }  # fmt: skip
+    made = [Noise(0.1, per=per) for per in stays]
     assert {one.per: [errors(one, **change) == errors(one) for change in changes] for one in made} == stays
     assert {one.per: len(set(errors(one))) for one in made} == {"call": 4, "order": 4, "candidate": 4, "group": 1}
     later = Noise(0.1).sway(OPINIONS, question(call=9, attempt=3))

@@ -243,8 +243,10 @@ def test_gold_is_stretched_over_all_groups_or_between_stated_bounds() -> None:
 
 def test_gold_that_tells_nothing_or_lies_outside_the_bounds_is_refused() -> None:
     refused: list[tuple[list[float | None], dict[str, float], str]] = [
-        ([None], {}, "no trajectory has gold"), ([2.0, 2.0], {}, "no spread"), ([0, 11], {"low": 0, "high": 10}, "widen"),
-    ]  # fmt: skip
+        ([None], {}, "no trajectory has gold"),
+        ([2.0, 2.0], {}, "no spread"),
+        ([0, 11], {"low": 0, "high": 10}, "widen"),
+    ]
     for golds, bounds, said in refused:
         with pytest.raises(ConfigError, match=said):
             of_gold(golds, **bounds)

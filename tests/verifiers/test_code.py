@@ -91,7 +91,7 @@ def test_arguments_that_are_bytes_or_complex_arrive(sandbox: Sandbox) -> None:
 
 def test_a_case_that_no_code_could_meet_is_a_mistake_in_the_settings() -> None:
     one = (Call("f", (), 1),)
-    mistakes: list[tuple[Any, dict[str, float], str]] = [
+    mistakes: list[tuple[Any, dict[str, Any], str]] = [
         ((*one, Call("f", (), object())), {}, "case 2 contains a value of type object"),
         ((Call("f", (range(3),), 1),), {}, "case 1 contains a value of type range"),
         ((), {}, "at least one case"),
