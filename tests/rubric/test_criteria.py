@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import chosen
+import drawn_data
 from calipers.errors import ConfigError
 from calipers.rubric import as_rubric, criteria_as_text
 from calipers.rubric.dataset_criteria import rar_criterion
@@ -105,3 +107,10 @@ def test_points_and_weight_that_differ_are_refused():
     assert [one.points for one in as_rubric(listed).criteria] == [1, 2]
     with pytest.raises(ConfigError, match="keep one of the two"):
         rar_criterion({"description": "Essential Criteria: z", "points": 2, "weight": 3}, 1, "penalty")
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [(name, start) for name in ("rules", "rubrics") for start in chosen.parts(name)]
+)
+def test_chosen_rules_rubrics_and_rows_are_read_as_the_files_say(name: str, start: int) -> None:
+    chosen.check(name, start, drawn_data.outcome)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import random
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import calipers
 from asking import IDS, question, request, scores, view
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.interfaces import Backend
@@ -40,6 +40,7 @@ from calipers.testing import (
 )
 from calipers.testing.question import own_characters, request_content, request_identity, transcript_text
 from calipers.types import Ask, Candidate, Image, JudgeRequest, RenderedGroup, Trajectory, TrajectoryGroup
+from groups import group_of
 
 QUALITY = dict(zip(IDS, (0.2, 0.4, 0.6, 0.8), strict=True))
 ONE = request(view(ids="a"))
@@ -114,19 +115,6 @@ async def test_biases_apply_in_the_order_given_and_opinions_are_clipped_once_aft
         ([Severity(offset=-0.5), Coarse(2)], 0),
     ):
         assert await scores(SimulatedJudge({"a": 0.9}, *biases), ONE) == [score]
-
-
-async def test_the_position_curve_can_be_found_again_from_replies() -> None:
-    judge = SimulatedJudge(QUALITY, PositionBias(0.3), Noise(0.05), seed=2)
-    generator = random.Random(0)
-    residuals: list[list[float]] = [[], [], [], []]
-    for sample in range(500):
-        order = generator.sample(range(4), 4)
-        said = await scores(judge, request(order=order, sample=sample))
-        for place, (item, score) in enumerate(zip(order, said, strict=True)):
-            residuals[place].append(score / 100 - list(QUALITY.values())[item])
-    curve = [statistics.fmean(row) for row in residuals]
-    assert curve == pytest.approx([0.15, 0.05, -0.05, -0.15], abs=4 * 0.05 / 500**0.5 + 0.001)
 
 
 async def test_a_trajectory_without_quality_is_a_failure_that_names_it() -> None:
@@ -274,3 +262,42 @@ async def test_odds_are_told_where_they_are_asked_for_and_can_be_and_other_quest
     assert (await HesitantJudge(DIGITS, tells=False).complete(digits())).logprobs is None
     assert (await HesitantJudge(DIGITS).complete(digits(logprobs=False))).logprobs is None
     assert await scores(HesitantJudge(DIGITS), request()) == [0, 35, 60, 100]
+
+
+# --- in the form that each protocol asks for, and the protocol reads it ------------------------------------------
+
+THREE = {"good": 0.95, "fair": 0.55, "bad": 0.1}
+GROUP = group_of({name: f"The answer {name} has words in it." for name in THREE})
+CRITERIA = [
+    {"id": "right", "text": "It is right.", "points": 2},
+    {"id": "rude", "text": "It is rude.", "points": -1},
+    {"id": "depth", "text": "It goes deep.", "points": 1},
+]
+
+
+async def rewards(judge: SimulatedJudge, **options: Any) -> list[float]:
+    result = await calipers.Judge.of({"judge": judge, **options}).score_group(GROUP)
+    assert result.status == "scored", [one.reason for one in result.trajectories]
+    return [reward for reward in result.rewards if reward is not None]
+
+
+@pytest.mark.parametrize("protocol", ["listwise", "pairwise", "pointwise"])
+@pytest.mark.parametrize("expected", [False, True])
+async def test_scores_and_digits_rank_as_the_quality_does(protocol: str, expected: bool) -> None:  # noqa: FBT001
+    good, fair, bad = await rewards(SimulatedJudge(THREE), protocol=protocol, expected=expected)
+    assert good >= fair >= bad
+
+
+@pytest.mark.parametrize("mode", ["all", "per_criterion", "relative"])
+@pytest.mark.parametrize("more", [{}, {"reasons": False}])
+async def test_criteria_are_met_by_good_answers_and_faults_by_bad_ones(mode: str, more: dict[str, bool]) -> None:
+    options = {"protocol": "checklist", "rubric": CRITERIA, "grading": {"mode": mode, **more}}
+    good, fair, bad = await rewards(SimulatedJudge(THREE), **options)
+    assert good >= fair > bad
+
+
+async def test_each_criterion_has_errors_of_its_own() -> None:
+    """A judge with one opinion for all criteria would find all of them met, or none."""
+    judge = SimulatedJudge(dict.fromkeys(THREE, 0.5), Noise(0.2, per="candidate"))
+    found = await rewards(judge, protocol="checklist", rubric=[f"It has {number}." for number in range(20)])
+    assert all(0.1 < reward < 0.9 for reward in found)
