@@ -8,6 +8,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -187,6 +188,7 @@ def test_a_request_is_another_when_anything_of_the_ledger_key_changes_and_an_opi
     other: list[dict[str, Any]] = [{"schema": {}}, {"max_tokens": 1}, {"params": {"temperature": 1}}]
     others = [replace(asked, **change) for change in other]
     assert len({request_identity(one) for one in [asked, *others]}) == 4
+    assert request_identity(replace(asked, params=MappingProxyType({}))) == request_identity(asked)
     shown = [request(sample=1), request(order=(1, 0, 2, 3))]
     assert {request_content(one) for one in others} == {request_content(asked)}
     assert len({request_content(one) for one in [asked, *shown]}) == 3

@@ -170,6 +170,7 @@ ERRORS: list[tuple[Any, Any, str]] = [
     (WORDS, {"num_words": 3, "relation": "at most"}, "relation: must be"),
     (WORDS, {"num_word": 3, "relation": "at least"}, "did you mean num_words"),
     ("keywords:existence", {"keywords": ["one", 2]}, r"keywords\[1\]: must be text"),
+    ("keywords:existence", {"keywords": "one"}, "keywords: must be a list"),
     ("keywords:existence", {"keywords": ["(x"]}, "regular expression"),
     (LETTERS, {"letter": "ab", "let_frequency": 1, "let_relation": "at least"}, "letter: must be one character"),
     ("language:response_language", {"language": "english"}, "language: must be a code"),
