@@ -1,5 +1,6 @@
 """The public surface, pinned: a name comes or goes on purpose only."""
 
+import importlib
 import subprocess
 import sys
 
@@ -59,10 +60,20 @@ def test_a_wrong_name_is_an_attribute_error():
         calipers.score_grup  # noqa: B018 - what is tested
 
 
-def test_importing_calipers_imports_nothing_heavy():
-    code = (
-        "import sys, calipers; print(*sorted({'aiohttp', 'numpy', 'rich', 'click', 'asyncio', 'sqlite3'} & "
-        "set(sys.modules)))"
-    )
+@pytest.mark.parametrize("name", ["calipers.testing", "calipers.verifiers"])
+def test_names_of_a_package_are_sorted_and_described(name: str):
+    package = importlib.import_module(name)
+    assert list(package.__all__) == sorted(package.__all__)
+    assert [one for one in package.__all__ if not getattr(package, one).__doc__] == []
+    with pytest.raises(AttributeError, match="regexp"):
+        package.regexp  # noqa: B018 - what is tested
+
+
+@pytest.mark.parametrize(("name", "heavy"), [
+    ("calipers", {"aiohttp", "numpy", "rich", "click", "asyncio", "sqlite3"}),
+    ("calipers.verifiers", {"subprocess", "asyncio", "jsonschema", "decimal"}),
+])  # fmt: skip
+def test_importing_a_package_imports_nothing_heavy(name: str, heavy: set[str]):
+    code = f"import sys, {name}; print(*sorted({heavy} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == []
