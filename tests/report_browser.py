@@ -91,6 +91,11 @@ class Browser:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
+    def prefer(self, scheme: str) -> None:
+        """Show pages as to somebody who prefers them ``light`` or ``dark``."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
     def open(self, page: Path, address: str = "") -> None:
         """Open a report and wait until it shows something."""
         self.driver.get("about:blank")

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration import calibrate
-from calipers.calibration.choice import SHARE_OF_BEST, Contest, choose_way
+from calipers.calibration.choice import SHARE_OF_BEST, choose_way
 from calipers.calibration.measures import Array
-from calipers.calibration.records import Cost, Key, as_record
-from calipers.calibration.series import Frame, build_series, fidelity_curve
+from calipers.calibration.records import Cost, Key
+from calipers.calibration.series import fidelity_curve
 from calipers.calibration.ways import PanelSpace, Way, measured_ways
-from calipers.inputs import as_group
-from judged import compared, groups, rated
+from judged import compared, groups, rated, series_of
+
+GROUPS = groups(60)
 
 
 def way(level: float | Array, tokens: float | None, *, judges: tuple[str, ...] = ("j",), orders: int = 1) -> Way:
@@ -81,20 +82,15 @@ def test_no_cheaper_way_keeps_as_much(levels: list[tuple[float, int]]):
     assert found.fidelity == pytest.approx(float(found.way.fidelity[0]))
 
 
-def noise_judges(count: int, count_of_groups: int = 60) -> list[dict[str, Any]]:
-    """Judges whose scores have nothing to do with gold."""
-    every = groups(count_of_groups)
-    return [
-        line | {"parsed": {"scores": {one: generator.gauss(0, 1) for one in line["parsed"]["scores"]}}}
-        for number in range(count)
-        for generator in [random.Random(f"noise {number}")]
-        for line in rated(every, f"j{number}", 1.0)
-    ]
-
-
 def test_the_best_of_many_panels_of_judges_that_know_nothing_is_not_believed():
     """The search and its weights are repeated in every fold; else the best of 1,000 panels would look good."""
-    found = calibrate(groups(60), noise_judges(12)).choice
+    generator = random.Random("noise")
+    said = [
+        line | {"parsed": {"scores": {name: generator.gauss(0, 1) for name in line["parsed"]["scores"]}}}
+        for number in range(12)
+        for line in rated(GROUPS, f"j{number}", 1.0)
+    ]
+    found = calibrate(GROUPS, said).choice
     assert found is not None
     assert found.tried > 150
     assert float(np.nanmean(found.way.fidelity)) > 0.1
@@ -112,66 +108,43 @@ def test_groups_of_one_prompt_have_no_held_out_figure_and_a_finding_says_so():
 
 
 def test_the_report_states_the_frontier_with_figures_of_other_prompts():
-    every = groups(60)
-    said = [line for name in "ab" for line in rated(every, name, 1.0, calls=2)]
-    choice = calibrate(every, said, per_group={"calls": 16}).to_dict()["search"]
+    said = [line for name in "ab" for line in rated(GROUPS, name, 1.0, calls=2)]
+    choice = calibrate(GROUPS, said, per_group={"calls": 16}).to_dict()["search"]
     assert (choice["measure"], choice["ways_tried"]) == ("calls", 6)
     prices = [one["cost"]["calls"] for one in choice["frontier"]]
     assert prices == sorted(prices)
     assert all(one["held_out_fidelity"] and one["held_out_interval"] for one in choice["frontier"])
 
 
-FORTY = groups(40)
 USAGE = {"input_tokens": 100, "output_tokens": 10, "cost_usd": 0.001}
 
 
 def ways(*records: dict[str, Any]) -> list[Way]:
-    frame = Frame.of(map(as_group, FORTY))
-    series = build_series(map(as_record, records), frame)[0]
+    series, frame = series_of(GROUPS, *records)
     return measured_ways(series, [fidelity_curve(one, frame.gold[list(one.rows)]) for one in series], frame)
 
 
-def panels(*records: dict[str, Any]) -> list[Way]:
-    """Panels that the search finds, by rising price."""
-    frame = Frame.of(map(as_group, FORTY))
-    series = build_series(map(as_record, records), frame)[0]
-    contest = Contest(ways(*records), None, series, frame)
-    return [way for way in contest.offer(contest.common.groups) if way.weights]
-
-
-def asked(found: list[Way]) -> list[tuple[str, int, int]]:
-    return [(way.protocol, way.orders, way.samples) for way in found]
-
-
 def test_lists_are_asked_in_orders_single_ones_in_samples_and_pairs_in_one_order_or_both():
-    assert asked(ways(*rated(FORTY, "j", 1.0, calls=3, mode="listwise"))) == [("listwise", n, 1) for n in (1, 2, 3)]
-    assert asked(ways(*rated(FORTY, "j", 1.0, calls=3))) == [("pointwise", 1, n) for n in (1, 2, 3)]
-    found = ways(*compared(FORTY, "j", bias=0.0, noise=0.5))
-    assert asked(found) == [("pairwise", 1, 1), ("pairwise", 2, 1)]
-    assert [way.cost.shown for way in found] == [12, 24]
+    pairs = list(compared(GROUPS, "j", bias=0.0, noise=0.5))
+    for said, expected in (
+        (rated(GROUPS, "j", 1.0, calls=3, mode="listwise"), [("listwise", n, 1) for n in (1, 2, 3)]),
+        (rated(GROUPS, "j", 1.0, calls=3), [("pointwise", 1, n) for n in (1, 2, 3)]),
+        (pairs, [("pairwise", 1, 1), ("pairwise", 2, 1)]),
+    ):
+        assert [(way.protocol, way.orders, way.samples) for way in ways(*said)] == expected
+    assert [way.cost.shown for way in ways(*pairs)] == [12, 24]
 
 
 def test_a_price_is_that_of_a_group():
-    one, two = ways(*rated(FORTY, "j", 1.0, calls=2, mode="listwise", usage=USAGE))
+    one, two = ways(*rated(GROUPS, "j", 1.0, calls=2, mode="listwise", usage=USAGE))
     assert (one.cost.calls, one.cost.shown, one.cost.of("tokens")) == (1, 4, 110)
     assert two.cost.cost_usd == pytest.approx(0.002)
-    (single, _) = ways(*rated(FORTY, "j", 1.0, calls=2))
+    (single, _) = ways(*rated(GROUPS, "j", 1.0, calls=2))
     assert (single.cost.calls, single.cost.of("tokens"), single.cost.cost_usd) == (4, None, None)
 
 
-def test_every_panel_of_a_few_judges_is_a_way_with_its_members_price():
-    found = panels(*(line for name in "abc" for line in rated(FORTY, name, 1.0)))
-    assert sorted(way.judges for way in found) == [("a", "b"), ("a", "b", "c"), ("a", "c"), ("b", "c")]
-    assert {len(way.judges): way.cost.shown for way in found} == {2: 8, 3: 12}
-    assert all(sum(way.weights or ()) == pytest.approx(1) for way in found)
-
-
-GROUPS = groups(60)
-
-
 def space(*records: dict[str, Any], affordable: Callable[[Cost], bool] = lambda _: True) -> PanelSpace:
-    frame = Frame.of(map(as_group, GROUPS))
-    series = build_series(map(as_record, records), frame)[0]
+    series, frame = series_of(GROUPS, *records)
     return PanelSpace(series, frame, np.ones(len(GROUPS), dtype=bool), affordable)
 
 
@@ -189,13 +162,19 @@ def test_the_search_loses_nothing_to_trying_every_panel():
     assert best >= max(float(np.nanmean(one)) for one in every) - 1e-3
 
 
-def test_no_panel_costs_more_than_is_allowed_and_the_tried_ones_are_counted():
+def test_every_panel_of_a_few_judges_that_is_affordable_is_tried_at_its_members_price():
     said = [one for name in "abc" for one in rated(GROUPS, name, 1.0, calls=2)]
     of = space(*said, affordable=lambda cost: cost.calls <= 8)
-    assert {way.cost.calls for way in found_in(of)} == {8}
+    found = found_in(of)
+    assert sorted((way.judges, way.cost.calls) for way in found) == [
+        (("a", "b"), 8), (("a", "c"), 8), (("b", "c"), 8),
+    ]  # fmt: skip
     assert of.tried == 3
     everything = space(*said)
-    assert len(found_in(everything)) == everything.tried == 8
+    found = found_in(everything)
+    assert len(found) == everything.tried == 8
+    assert {(len(way.judges), way.cost.shown) for way in found} == {(2, 8), (2, 16), (3, 12), (3, 24)}
+    assert all(sum(way.weights or ()) == pytest.approx(1) for way in found)
 
 
 def opposite(line: dict[str, Any], judge: str) -> dict[str, Any]:

@@ -1,39 +1,28 @@
 """What a judge says now, written down as a judgments file has it."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from calipers.calibration import calibrate
 from calipers.calibration.collect import JudgeAnswers, collect_judgments
 from calipers.errors import ConfigError, InputError
-from calipers.inputs import as_group
 from calipers.types import Ask, Comparison, Completion, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
+from groups import group_of
 from servers.dialects import verdict
 from servers.faulty_server import Answer, FaultyServer, said
 from servers.faulty_server import Asked as Question
 from viewed import view_of
 
-NOTHING = Usage()
-
 
 def group(number: int, *, words: bool = True) -> TrajectoryGroup:
     """Four answers, the longer ones better by gold, as the embedded judge tends to see them."""
     texts = {name: f"Step {number}. " * length for name, length in (("a", 1), ("b", 4), ("c", 9), ("d", 16))}
-    return as_group(
-        {
-            "group_id": f"g{number}",
-            "context": [{"role": "user", "content": f"Explain step {number} of the plan."}],
-            "trajectories": [
-                {
-                    "id": name,
-                    "gold": len(text),
-                    "messages": [{"role": "assistant", "content": text}] if words else [],
-                }
-                for name, text in texts.items()
-            ],
-        }
-    )
+    asked = group_of(texts, group_id=f"g{number}", question=f"Explain step {number} of the plan.")
+    members = (replace(one, gold=float(len(texts[one.id]))) for one in asked.trajectories)
+    return replace(asked, trajectories=tuple(one if words else replace(one, messages=()) for one in members))
 
 
 GROUPS = [group(number) for number in range(12)]
@@ -84,36 +73,26 @@ async def test_what_cannot_be_asked_is_found_out_first():
         await collect_judgments(GROUPS, "vllm/m@http://127.0.0.1:9/v1")
 
 
-def heard(protocol: str, ask_: Ask, reading: Reading, usage: Usage = NOTHING) -> dict[str, object]:
-    view = view_of("a", "b", "c")
-    asked = JudgeAnswers("j", protocol, "base", 0.5)
-    asked.observe(JudgeRequest((), (), ask_, view), Completion("", usage=usage), reading)
-    return asked.judgments[0]
+LIST, PAIR = Ask(0, (0, 1, 2), (0, 1, 2)), Ask(0, (1, 0), (1, 0), sample=2)
+GAP = Ask(3, (2,), (2, 0, 1), anchors=((0, 0.1), (1, 0.9)), presentation=0, parent=0)
+TOOK = {"input_tokens": 120, "output_tokens": 30, "cached_tokens": 0, "cost_usd": 0.002}
+HEARD: list[tuple[Ask, tuple[Any, ...], dict[str, Any]]] = [
+    (GAP, (Rating(2, 0.4, 0),), {"sample_index": 0, "order": ["t2"], "parsed": {"scores": {"t2": 0.4}}}),
+    (PAIR, (Comparison(1, 0, -0.3, 0),), {"parsed": {"winner": "t0", "margin": 0.3}, "order": ["t1", "t0"]}),
+    (PAIR, (Comparison(1, 0, 0.0, 0),), {"parsed": {"winner": "tie", "margin": 0}, "sample_index": 2}),
+    (PAIR, (), {"parsed": None}),
+    (LIST, (), {"parsed": None, "prompt_variant": "base", "temperature": 0.5}),
+    (LIST, (Rating(0, 0.4, 0),), {"shown": 3, "usage": TOOK}),
+]
+"""A question, what was read in its answer, and fields of the record. A gap belongs to the answer that left it."""
 
 
-def test_a_gap_that_is_filled_belongs_to_the_answer_that_left_it():
-    gap = Ask(3, (2,), (2, 0, 1), anchors=((0, 0.1), (1, 0.9)), presentation=0, parent=0)
-    record = heard("listwise", gap, Reading((Rating(2, 0.4, 0),), "strict"))
-    assert record["sample_index"] == 0
-    assert record["order"] == ["t2"]
-    assert record["parsed"] == {"scores": {"t2": 0.4}}
-    assert (record["prompt_variant"], record["temperature"]) == ("base", 0.5)
-
-
-def test_a_pairs_verdict_is_its_winner_and_an_unreadable_answer_is_none():
-    pair = Ask(0, (1, 0), (1, 0), sample=2)
-    record = heard("pairwise", pair, Reading((Comparison(1, 0, -0.3, 0),), "strict"))
-    assert (record["parsed"], record["order"]) == ({"winner": "t0", "margin": 0.3}, ["t1", "t0"])
-    assert record["sample_index"] == 2
-    tied = heard("pairwise", pair, Reading((Comparison(1, 0, 0.0, 0),), "strict"))
-    assert tied["parsed"] == {"winner": "tie", "margin": 0}
-    assert heard("pairwise", pair, Reading((), "rejected"))["parsed"] is None
-    assert heard("listwise", Ask(0, (0, 1, 2), (0, 1, 2)), Reading((), "rejected"))["parsed"] is None
-
-
-def test_what_an_answer_took_stands_beside_it_and_is_unknown_where_its_server_does_not_tell():
-    reading = Reading((Rating(0, 0.4, 0),), "strict")
-    told = heard("listwise", Ask(0, (0, 1, 2), (0, 1, 2)), reading, Usage(120, 30, 0, 0.002))
-    assert told["shown"] == 3
-    assert told["usage"] == {"input_tokens": 120, "output_tokens": 30, "cached_tokens": 0, "cost_usd": 0.002}
-    assert heard("listwise", Ask(0, (0, 1, 2), (0, 1, 2)), reading)["usage"] is None
+def test_a_record_holds_what_was_asked_read_and_taken():
+    for ask, judgments, expected in HEARD:
+        reading = Reading(judgments, "strict" if judgments else "rejected")
+        for usage in (Usage(**TOOK), Usage()):  # a server that tells what it took, and one that does not
+            asked = JudgeAnswers("j", "pairwise" if ask is PAIR else "listwise", "base", 0.5)
+            asked.observe(JudgeRequest((), (), ask, view_of("a", "b", "c")), Completion("", usage=usage), reading)
+            (record,) = asked.judgments
+            known = expected if usage != Usage() else expected | {"usage": None}
+            assert {name: record[name] for name in known} == known

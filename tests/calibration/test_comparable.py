@@ -23,13 +23,10 @@ HARD = {one["group_id"] for one in GROUPS[:8]}
 
 def honest(name: str = "honest") -> list[dict[str, Any]]:
     """Right about easy groups, and the wrong way round about the hard ones."""
+    signs = [-1 if one["group_id"] in HARD else 1 for one in GROUPS]
     return [
-        record(
-            one,
-            name,
-            {"scores": {who: -gold if one["group_id"] in HARD else gold for who, gold in gold_of(one).items()}},
-        )
-        for one in GROUPS
+        record(one, name, {"scores": {who: sign * gold for who, gold in gold_of(one).items()}})
+        for one, sign in zip(GROUPS, signs, strict=True)
     ]
 
 
@@ -117,15 +114,11 @@ def test_compared_rows_know_every_common_group_and_there_are_enough(known: list[
 
 def numbers(*groups: tuple[list[dict[str, Any]], list[dict[str, Any]]]) -> list[int]:
     """The number of the prompt of each group, from its context and what its members begin with."""
-    return [
-        int(one)
-        for one in prompts(Frame.of(
-            as_group({"group_id": f"g{n}", "context": context, "trajectories": [
-                {"id": name, "messages": [*begin, {"role": "assistant", "content": name}]} for name in "ab"
-            ]})
-            for n, (context, begin) in enumerate(groups)
-        ))
-    ]  # fmt: skip
+    every = []
+    for n, (context, begin) in enumerate(groups):
+        members = [{"id": name, "messages": [*begin, {"role": "assistant", "content": name}]} for name in "ab"]
+        every.append(as_group({"group_id": f"g{n}", "context": context, "trajectories": members}))
+    return [int(one) for one in prompts(Frame.of(every))]
 
 
 def test_a_question_is_a_prompt_wherever_it_stands_and_shared_instructions_are_none():

@@ -2,10 +2,10 @@
 
 import gzip
 import json
-import math
 import os
 import pickle
 from pathlib import Path
+from statistics import correlation, fmean
 from typing import Any
 
 import pytest
@@ -25,26 +25,20 @@ def written(folder: Path, name: str, lines: list[dict[str, Any]]) -> Path:
     return path
 
 
-def test_files_and_objects_give_the_same_report(tmp_path: Path):
-    records = [*rated(GROUPS, "a", 0.5, calls=2), *rated(GROUPS, "b", 1.0, calls=2)]
-    there = calibrate(written(tmp_path, "g.jsonl.gz", GROUPS), written(tmp_path, "j.jsonl.gz", records))
-    here = calibrate(GROUPS, records)
-    assert there.to_dict() == here.to_dict()
-
-
 def test_the_report_is_json_without_nan_and_has_a_point_for_each_number_of_calls():
-    report = json.loads(
-        json.dumps(calibrate(GROUPS, list(rated(GROUPS, "a", 0.5, calls=4))).to_dict(), allow_nan=False)
-    )
+    found = calibrate(GROUPS, list(rated(GROUPS, "a", 0.5, calls=4)))
+    report = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert {"answer", "judges", "differences", "ways", "search", "recommendation", "findings"} == report.keys()
     (judge,) = report["judges"]
     assert {"judge", "mode", "prompt_variant", "temperature", "advantage_fidelity", "groups", "cost"} <= judge.keys()
     assert [point["calls"] for point in judge["by_calls"]] == [1, 2, 3, 4]
 
 
-def test_groups_in_memory_are_read_as_a_file_of_them_is():
-    records = list(rated(GROUPS, "a", 0.5, calls=2))
+def test_groups_in_memory_are_read_as_a_file_of_them_is(tmp_path: Path):
+    records = [*rated(GROUPS, "a", 0.5, calls=2), *rated(GROUPS, "b", 1.0, calls=2)]
     whole = calibrate(GROUPS, records)
+    there = calibrate(written(tmp_path, "g.jsonl.gz", GROUPS), written(tmp_path, "j.jsonl.gz", records))
+    assert there.to_dict() == whole.to_dict()
     found = calibrate([*GROUPS, 3, GROUPS[0]], iter(records))
     assert [str(one)[:9] for one in found.problems] == ["<list>:41", "<list>:42"]
     assert found.to_dict()["judges"] == whole.to_dict()["judges"]
@@ -102,25 +96,20 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _plainly(folder: Path, judge: str, variant: str) -> float:
-    gold, said = {}, dict[str, dict[str, list[float]]]()
-    for group in _lines(folder / "groups.jsonl.gz"):
-        gold[group["group_id"]] = {one["id"]: one["gold"] for one in group["trajectories"]}
+    said = dict[str, dict[str, list[float]]]()
     for one in _lines(folder / "judgments.jsonl.gz"):
         if (one["judge"], one["prompt_variant"]) == (judge, variant):
-            mine, parsed = said.setdefault(one["group_id"], {}), one["parsed"]
-            scores = parsed.get("scores") or {}
-            if parsed.get("winner"):
-                scores = {i: 0.5 if parsed["winner"] == "tie" else float(i == parsed["winner"]) for i in one["order"]}
+            scores = one["parsed"].get("scores") or {}
+            if winner := one["parsed"].get("winner"):
+                scores = {name: 0.5 if winner == "tie" else float(name == winner) for name in one["order"]}
             for name, value in scores.items():
                 if value is not None:
-                    mine.setdefault(name, []).append(value)
+                    said.setdefault(one["group_id"], {}).setdefault(name, []).append(value)
     found = []
-    for group_id, scores_by_name in said.items():
-        names = sorted(scores_by_name)
-        x = [sum(scores_by_name[name]) / len(scores_by_name[name]) for name in names]
-        y = [gold[group_id][name] for name in names]
-        if len(names) > 1 and len(set(y)) > 1:
-            a, b = [v - sum(x) / len(x) for v in x], [v - sum(y) / len(y) for v in y]
-            size = math.sqrt(sum(v * v for v in a) * sum(v * v for v in b))
-            found.append(sum(v * w for v, w in zip(a, b, strict=True)) / size if size > 1e-9 else 0.0)
-    return sum(found) / len(found)
+    for group in _lines(folder / "groups.jsonl.gz"):
+        mine = said.get(group["group_id"], {})
+        known = [(fmean(mine[one["id"]]), one["gold"]) for one in group["trajectories"] if one["id"] in mine]
+        if len({gold for _, gold in known}) > 1:
+            scores, golds = zip(*known, strict=True)
+            found.append(correlation(scores, golds) if max(scores) - min(scores) > 1e-9 else 0.0)
+    return fmean(found)

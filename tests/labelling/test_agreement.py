@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from calipers.inputs import read_groups
 from calipers.labelling.agreement import agreement, coincidences, combined, gold_lines, krippendorff_alpha
+from calipers.labelling.labels import Label
 from groups import group_of
 from labelled import ANSWERS, fail, groups_file, label_of, opened
 
@@ -34,24 +36,22 @@ def ranks(order: str) -> dict[str, int | None]:
 
 
 def test_equal_rankings_agree_perfectly_and_reversed_ones_not_at_all():
-    groups = [f"g{n}" for n in range(6)]
-    same = [label_of(group, who, ranks("abcd")) for group in groups for who in ("ann", "ben")]
-    assert agreement(same).alpha.value == 1
-    against = [label_of(g, who, ranks(order)) for g in groups for who, order in (("ann", "abcd"), ("ben", "dcba"))]
-    found = agreement(against).alpha
-    assert found.value is not None
-    assert found.value < -0.9
-    unsure = [label_of(group, "ben", {"a": 1, "b": 2, "c": None, "d": None}) for group in groups]
-    told = agreement([*(one for one in same if one.annotator == "ann"), *unsure])
-    assert (told.alpha.value, [one.cant_tell for one in told.annotators]) == (1, [0, 12])  # is no disagreement
+    def labels(who: str, given_ranks: dict[str, int | None]) -> list[Label]:
+        return [label_of(f"g{n}", who, given_ranks) for n in range(6)]
+
+    ann = labels("ann", ranks("abcd"))
+    assert agreement([*ann, *labels("ben", ranks("abcd"))]).alpha.value == 1
+    assert (agreement([*ann, *labels("ben", ranks("dcba"))]).alpha.value or 0) < -0.9
+    unsure = agreement([*ann, *labels("ben", {"a": 1, "b": 2, "c": None, "d": None})])
+    assert (unsure.alpha.value, [one.cant_tell for one in unsure.annotators]) == (1, [0, 12])  # is no disagreement
 
 
 def test_rankings_by_chance_have_an_alpha_of_about_zero_also_in_groups_of_different_sizes():
     chance = random.Random(0)
-    sizes = [(f"g{number}", "abcdefgh"[: 3 + 5 * (number % 2)]) for number in range(400)]
     labels = [
-        label_of(group, who, ranks("".join(chance.sample(names, len(names)))))
-        for group, names in sizes
+        label_of(f"g{number}", who, ranks("".join(chance.sample(names, len(names)))))
+        for number in range(400)
+        for names in ("abcdefgh"[: 3 + 5 * (number % 2)],)
         for who in ("ann", "ben")
     ]
     found = agreement(labels).alpha
@@ -112,11 +112,8 @@ def test_gold_annotator_and_time_are_in_a_groups_file(tmp_path: Path):
 
 def test_a_group_without_any_gold_is_left_out_and_old_gold_does_not_stay(tmp_path: Path):
     group = group_of(ANSWERS)
-    old = group.to_dict()
-    for one in old["trajectories"]:
-        one["gold"] = 0.5
-    path = tmp_path / "g"
-    path.write_text(json.dumps(old) + "\n")
+    old = replace(group, trajectories=tuple(replace(one, gold=0.5) for one in group.trajectories))
+    path = groups_file(tmp_path / "g", [old])
     assert lines_of(path, [label_of(group, "ann", ranked_by())]) == []
     (line,) = lines_of(path, [label_of(group, "ann", ranked_by("far", "right"))])
     assert [one["gold"] for one in line["trajectories"]] == [0.0, None, 1.0, None]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -51,23 +50,33 @@ def test_the_last_label_counts_and_one_based_on_an_older_one_is_refused(tmp_path
     assert len((tmp_path / "l").read_text().splitlines()) == 3
 
 
-WRITER = """
-import sys
+def writer(path: Path, name: str, count: int, *, largest: int = 10**9) -> subprocess.Popen[str]:
+    """A process that appends labels to a file until it has ``count`` or the file would get too large; it prints how
+    many it saved, and why it ended.
+    """
+    script = f"""
+import resource
 from pathlib import Path
-from calipers.labelling.labels import LabelFile
-from calipers.labelling.labels import Label
-file = LabelFile(Path(sys.argv[1]), on_error=print)
-for n in range(40):
-    file.append(Label(f"g{n}", sys.argv[2], "t", "", {"a": 1, "b": 2}), based_on=0)
+from calipers.errors import ConfigError
+from calipers.labelling.labels import Label, LabelFile
+resource.setrlimit(resource.RLIMIT_FSIZE, ({largest}, {largest}))
+file = LabelFile(Path({str(path)!r}), on_error=print)
+for number in range({count}):
+    try:
+        file.append(Label(f"g{{number}}", {name!r}, "t", "", {{"a": 1, "b": 2}}, note="x" * 30), based_on=0)
+    except ConfigError as error:
+        print(number, error)
+        break
 """
+    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
 
 
 def test_two_processes_lose_nothing(tmp_path: Path):
     path = tmp_path / "l"
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("ann", "ben")]
+    writers = [writer(path, name, 40) for name in ("ann", "ben")]
     for n in range(20):
         opened(path).append(label_of(f"g{n}", "eve", ONE))
-    assert [one.wait(60) for one in writers] == [0, 0]
+    assert [(one.communicate(timeout=60)[0], one.returncode) for one in writers] == [("", 0)] * 2
     found = opened(path)
     assert {name: len(found.of(name)) for name in ("ann", "ben", "eve")} == {"ann": 40, "ben": 40, "eve": 20}
 
@@ -88,35 +97,14 @@ def test_a_line_that_a_crash_cut_off_is_reported_and_swallows_no_other(tmp_path:
     assert list(LabelFile(path, on_error=lambda _: None).of("ann")) == ["g"]
 
 
-FULL = """
-import resource, signal, sys
-from pathlib import Path
-from calipers.errors import ConfigError
-from calipers.labelling.labels import LabelFile
-from calipers.labelling.labels import Label
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-file = LabelFile(Path(sys.argv[1]), on_error=print)
-saved = 0
-for n in range(50):
-    try:
-        file.append(Label(f"g{n}", "ann", "t", "", {"a": 1, "b": 2}, note="x" * 30), based_on=0)
-        saved += 1
-    except ConfigError as error:
-        print(saved, error)
-        break
-"""
-
-
 def test_a_label_that_does_not_fit_on_the_disk_is_an_error_and_leaves_no_trace(tmp_path: Path):
     path = tmp_path / "l"
-    said = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True).stdout
-    saved, _, error = said.partition(" ")
+    saved, _, error = writer(path, "ann", 50, largest=1000).communicate(timeout=60)[0].partition(" ")
     assert error == f"--labels {path}: cannot be written: {os.strerror(27)}\n"
     lines = path.read_text().splitlines()
     assert len(lines) == int(saved) > 2
     assert all(isinstance(label_from(json.loads(line)), Label) for line in lines)
     assert path.read_bytes().endswith(b"\n")
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000
 
 
 def test_a_label_is_flushed_to_the_disk_before_it_is_confirmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

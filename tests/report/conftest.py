@@ -46,6 +46,7 @@ def browser(_driver: Any) -> Iterator[Browser]:
     """A browser with the window of a desk."""
     made = Browser(_driver)
     made.resize(1360, 900)
+    made.prefer("light")
     _driver.get_log("browser")
     yield made
     _driver.get("about:blank")

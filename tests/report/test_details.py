@@ -12,7 +12,7 @@ from calipers.report.plain import describe_group, overview_line
 from calipers.testing import Flaky, PositionBias, SimulatedJudge
 from calipers.types import Trajectory, TrajectoryGroup
 from groups import FOUR, QUALITY, group_of
-from reported import damaged, details_in, judged, member, report_of, result_of, write_lines
+from reported import damaged, details_in, judged, member, page_of, report_of, result_of, with_gold
 
 
 async def test_questions_name_candidates_by_id_and_requests_are_put_together_again(tmp_path: Path):
@@ -30,12 +30,10 @@ async def test_questions_name_candidates_by_id_and_requests_are_put_together_aga
 
 
 async def test_identical_and_empty_trajectories_do_not_shift_the_names(tmp_path: Path):
-    answers = {"a": "41", "b": "42", "twin": "42", "z": "7"}
-    group = group_of(answers)
-    group = TrajectoryGroup(group.group_id, (Trajectory("crashed", ()), *group.trajectories), context=group.context)
+    group = group_of({"a": "41", "b": "42", "twin": "42", "z": "7"})
+    group = replace(group, trajectories=(Trajectory("crashed", ()), *group.trajectories))
     judge = SimulatedJudge({"a": 0.4, "b": 0.9, "twin": 0.9, "z": 0.1, "crashed": 0.0})
-    results, ledger = await judged(tmp_path, [group], [judge])
-    (detail,) = details_in(report_of(tmp_path, results, ledger))
+    (detail,) = details_in(report_of(tmp_path, *await judged(tmp_path, [group], [judge])))
     values = {one["item"]: one["value"] for one in detail["questions"][0]["judgments"]}
     assert values == {"a": 0.4, "b": 0.9, "z": 0.1}
     assert next(one for one in detail["trajectories"] if one["id"] == "crashed")["messages"] == []
@@ -46,8 +44,7 @@ async def test_judges_of_one_name_are_told_apart_by_their_model_also_in_replies_
         SimulatedJudge(QUALITY, PositionBias(0.1), model="mild"),
         SimulatedJudge(QUALITY, Flaky(empty=1.0), model="silent"),
     ]
-    results, ledger = await judged(tmp_path, [group_of(FOUR)], judges, orders=2)
-    (detail,) = details_in(report_of(tmp_path, results, ledger))
+    (detail,) = details_in(report_of(tmp_path, *await judged(tmp_path, [group_of(FOUR)], judges, orders=2)))
     by_outcome = {(one["outcome"] == "rejected", one["judge"]) for one in detail["questions"]}
     assert by_outcome == {(True, "SimulatedJudge (silent)"), (False, "SimulatedJudge (mild)")}
 
@@ -66,14 +63,13 @@ def test_messages_that_all_candidates_begin_with_are_stored_once_and_each_keeps_
 
 ATTACK = {"kind": "instruction", "message": 1, "role": "assistant", "excerpt": "x", "certainty": "certain"}
 CRITERIA = {"c": {"met": True, "by": "x", "reason": "r"}}
+KNOWN = {"value": 0.8, "interval": [0.4, 0.9], "basis": "repeats", "freedom": 3.0}
 
 
 def test_every_damaged_result_is_shown_and_no_number_is_invented():
     written = {"written": [{"id": "c", "text": "t", "points": 1}], "problem": None}
-    result = result_of(
-        "g", member("a", attacks=[ATTACK], criteria=CRITERIA), member("b", None, reason="refused"),
-        prompt_criteria=written, reliability={"value": 0.8, "interval": [0.4, 0.9], "basis": "repeats", "freedom": 3.0},
-    )  # fmt: skip
+    members = member("a", attacks=[ATTACK], criteria=CRITERIA), member("b", None, reason="refused")
+    result = result_of("g", *members, prompt_criteria=written, reliability=KNOWN)
     fixed = {"group_id": result["group_id"], "trajectories": result["trajectories"]}
     for copy in damaged(result):
         members = copy.get("trajectories")
@@ -89,18 +85,12 @@ def test_every_damaged_result_is_shown_and_no_number_is_invented():
 
 
 def test_reliability_is_kept_and_printed_where_it_is_known(tmp_path: Path):
-    known = {"value": 0.8, "interval": [0.4, 0.9], "basis": "repeats", "freedom": 3.0}
-    lines = [result_of("g", member("a"), reliability=known), result_of("h", member("a"), reliability={"value": "x"})]
-    first, second = details_in(report_of(tmp_path, write_lines(tmp_path / "r.jsonl", lines)))
-    assert first["reliability"] == known
+    lines = [result_of("g", member("a"), reliability=KNOWN), result_of("h", member("a"), reliability={"value": "x"})]
+    first, second = details_in(page_of(tmp_path, lines))
+    assert first["reliability"] == KNOWN
     assert second["reliability"] == {"value": None, "interval": None, "basis": "unknown", "freedom": None}
     assert "0.80, 95 % interval 0.40 to 0.90" in describe_group(first, width=80)
     assert "reliability" not in describe_group(second, width=80)
-
-
-def with_gold(**gold: float | None) -> TrajectoryGroup:
-    group = group_of(dict.fromkeys(gold, "an answer"))
-    return replace(group, trajectories=tuple(replace(one, gold=gold[one.id]) for one in group.trajectories))
 
 
 GOLD: tuple[tuple[dict[str, float | None], dict[str, float | None], set[str]], ...] = (

@@ -39,8 +39,8 @@ def test_verdicts_on_criteria_are_shown(tmp_path: Path):
              "balanced_f1_interval": [0.6, 0.8]}  # fmt: skip
     (tmp_path / "c.json").write_text(json.dumps({"judges": [judge], "among": 40}), encoding="utf-8")
     found = calibration_of(str(tmp_path / "c.json"))
-    assert card(found, "Verdicts on criteria")["rows"][0]["value"] == 0.7
-    assert card(found, "Without a readable answer")["rows"][0]["value"] == 0.25
+    values = [card(found, title)["rows"][0]["value"] for title in ("Verdicts on criteria", "Without a readable answer")]
+    assert values == [0.7, 0.25]
     assert "xsecretx" in json.dumps(found)
 
 
@@ -50,13 +50,8 @@ def test_a_damaged_calibration_is_shown_or_refused_in_a_sentence(tmp_path: Path)
         path.write_text(json.dumps(copy), encoding="utf-8")
         with suppress(InputError):
             json.dumps(calibration_of(str(path)), allow_nan=False)
-    for text in (
-        '{"judges": [',
-        '{"judges": []}',
-        '{"judges": [{"noise": ' + "9" * 5000 + "}]}",
-        '{"judges": ' + "[" * 99999,
-    ):
-        path.write_text(text, encoding="utf-8")
+    for judges in ("[", "[]}", '[{"noise": ' + "9" * 5000 + "}]}", "[" * 99999):
+        path.write_text('{"judges": ' + judges, encoding="utf-8")
         with pytest.raises(InputError, match="calibrate"):
             calibration_of(str(path))
 

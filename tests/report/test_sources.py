@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,24 +11,21 @@ from calipers.report import Sources
 from calipers.report.sources import is_ledger
 from calipers.testing import SimulatedJudge
 from groups import FOUR, QUALITY, group_of
-from reported import calibration_file, data_of, details_in, judged, member, report_of, result_of, write_lines
+from reported import calibration_file, data_of, details_in, judged, member, page_of, report_of, result_of, write_lines
 
 
-def groups_file(folder: Path, *names: str) -> Path:
-    return write_lines(folder / "groups.jsonl", (group_of(FOUR, group_id=name).to_dict() for name in names))
-
-
-def results_file(folder: Path, *names: str) -> Path:
-    return write_lines(folder / "scored.jsonl", (result_of(name, member("right"), member("far")) for name in names))
+def joined(folder: Path, results: str, groups: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What a page knows of results of the groups with these letters, given the texts of those, and of what it lacks."""
+    lines = [result_of(name, member("right"), member("far")) for name in results]
+    page = page_of(folder, lines, *(group_of(FOUR, group_id=name) for name in groups))
+    return details_in(page), data_of(page)["about"][0]
 
 
 def test_results_find_their_groups_in_any_order_and_what_is_lacking_is_counted(tmp_path: Path):
     for order in ("abc", "cba", "bca"):
-        found = details_in(report_of(tmp_path, results_file(tmp_path, *"abc"), groups=groups_file(tmp_path, *order)))
-        assert [one["id"] for one in found] == ["a", "b", "c"]
-        assert all(one["shared"] for one in found), order
-    page = report_of(tmp_path, results_file(tmp_path, *"abc"), groups=groups_file(tmp_path, *"bxyz"))
-    (about,) = data_of(page)["about"]
+        found, _ = joined(tmp_path, "abc", order)
+        assert [(one["id"], bool(one["shared"])) for one in found] == [("a", True), ("b", True), ("c", True)], order
+    _, about = joined(tmp_path, "abc", "bxyz")
     assert [about["without_texts"], about["unjudged"], about["without_questions"]] == [2, 3, 3]
 
 
@@ -62,16 +60,11 @@ async def test_options_that_no_source_can_satisfy_are_refused(tmp_path: Path):
 
 
 def test_a_source_of_another_kind_is_refused_with_the_remedy(tmp_path: Path):
-    wrong = {
-        "groups.jsonl": ('{"group_id": "g", "trajectories": []}\n', "--groups"),
-        "other.jsonl": ('{"judge": "x", "met": true}\n', "calipers score"),
-    }
-    for name, (content, message) in wrong.items():
-        (tmp_path / name).write_text(content, encoding="utf-8")
+    groups = write_lines(tmp_path / "groups.jsonl", [{"group_id": "g", "trajectories": []}])
+    other = write_lines(tmp_path / "other.jsonl", [{"judge": "x", "met": True}])
+    for path, message in ((groups, "--groups"), (other, "calipers score"), (tmp_path, "folder")):
         with pytest.raises(InputError, match=message):
-            Sources([str(tmp_path / name)], on_error=print)
-    with pytest.raises(InputError, match="folder"):
-        Sources([str(tmp_path)], on_error=print)
+            Sources([str(path)], on_error=print)
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "/dev/zero"):
         with pytest.raises(InputError, match="no regular file"):

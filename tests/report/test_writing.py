@@ -13,24 +13,22 @@ import pytest
 from calipers.errors import InputError
 from calipers.report import Sources, write_report
 from calipers.report.writing import MODULES, page_file, page_head, page_script
-from calipers.types import Trajectory, TrajectoryGroup
-from reported import data_of, details_in, member, report_of, result_of, write_lines
+from groups import group_of
+from reported import data_of, details_in, member, page_of, report_of, result_of, write_lines
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\u202e", "<!--", "\ud800"]
 
 
 def test_text_from_files_is_only_in_base64(tmp_path: Path):
-    results = [result_of(text, member(text, explanation=text), warnings=[text]) for text in HOSTILE]
-    page = report_of(tmp_path, write_lines(tmp_path / "scored.jsonl", results))
+    page = page_of(tmp_path, [result_of(one, member(one, explanation=one), warnings=[one]) for one in HOSTILE])
     text = page.read_text(encoding="utf-8")
     outside = re.sub(r'(<script type="application/x-calipers-\w+">)[A-Za-z0-9+/=]*(?=</script>)', r"\1", text)
-    for one in ("alert(1)", "onerror", "\u202e"):
-        assert one not in outside
+    assert [one for one in ("alert(1)", "onerror", "\u202e") if one in outside] == []
     assert [one["id"] for one in details_in(page)] == [*HOSTILE[:-1], "\ufffd"]
 
 
 def test_the_policy_allows_this_script_and_this_style_and_nothing_else(tmp_path: Path):
-    text = report_of(tmp_path, write_lines(tmp_path / "scored.jsonl", [])).read_text(encoding="utf-8")
+    text = page_of(tmp_path, []).read_text(encoding="utf-8")
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     (script,) = re.findall(r'<script type="module">(.*?)</script>', text, flags=re.DOTALL)
     (style,) = re.findall(r"<style>(.*?)</style>", text, flags=re.DOTALL)
@@ -65,29 +63,17 @@ def test_the_page_loads_nothing_and_passes_no_data_as_the_arguments_of_a_call():
     assert [one[0] for one in spread.finditer(page_script())] == []
 
 
-class Many:
-    """A stream of judged groups that is never in memory as a whole."""
-
-    def __init__(self, count: int) -> None:
-        self.lines = (result_of(f"g{n}", member("a", 0.1), member("b", 0.9)) for n in range(count))
-
-    def write(self, path: Path) -> Path:
-        return write_lines(path, self.lines)
-
-
 def groups(count: int) -> Iterator[dict[str, Any]]:
     for n in range(count):
         said = "".join(hashlib.sha256(f"{n}{k}".encode()).hexdigest() for k in range(16))
-        yield TrajectoryGroup(
-            f"g{n}", tuple(Trajectory(name, ({"role": "assistant", "content": said + name},)) for name in "ab")
-        ).to_dict()
+        yield group_of({name: said + name for name in "ab"}, group_id=f"g{n}").to_dict()
 
 
 def test_memory_does_not_grow_with_the_number_of_groups(tmp_path: Path):
     peaks = []
     for count in (1200, 3600):
-        results = Many(count).write(tmp_path / f"{count}.jsonl")
-        texts = write_lines(tmp_path / f"{count}.groups.jsonl", groups(count))
+        lines = (result_of(f"g{n}", member("a", 0.1), member("b", 0.9)) for n in range(count))
+        results, texts = write_lines(tmp_path / "r.jsonl", lines), write_lines(tmp_path / "g.jsonl", groups(count))
         tracemalloc.start()
         page = report_of(tmp_path, results, groups=texts)
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -97,17 +83,13 @@ def test_memory_does_not_grow_with_the_number_of_groups(tmp_path: Path):
 
 
 def test_an_error_leaves_the_older_page_as_it_was(tmp_path: Path):
-    out = report_of(tmp_path, write_lines(tmp_path / "scored.jsonl", [result_of("a", member("x"))]))
-    before = out.read_bytes()
-
     def refuse(error: Exception) -> None:
         raise error
 
-    write_lines(tmp_path / "scored.jsonl", [result_of("a", member("x")), {"group_id": "b"}])
-    with (
-        Sources([str(tmp_path / "scored.jsonl")], on_error=refuse) as sources,
-        pytest.raises(InputError, match=r"scored\.jsonl:2"),
-    ):
+    out = page_of(tmp_path, [result_of("a", member("x"))])
+    before = out.read_bytes()
+    bad = write_lines(tmp_path / "bad.jsonl", [result_of("a", member("x")), {"group_id": "b"}])
+    with Sources([str(bad)], on_error=refuse) as sources, pytest.raises(InputError, match=r"bad\.jsonl:2"):
         write_report(sources, out)
     assert out.read_bytes() == before
     assert not list(tmp_path.glob("*.part"))
