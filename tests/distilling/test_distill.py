@@ -52,10 +52,8 @@ def test_the_same_runs_make_the_same_judge(judge: Distilled, tmp_path: Path) -> 
 
 
 def test_no_text_of_a_group_is_in_its_files(judge: Distilled) -> None:
-    for name in ("model.json", "card.md", "card.json"):
-        data = (judge.folder / name).read_bytes()
-        assert b"orchard" not in data
-        assert b"telescope" not in data
+    data = b"".join((judge.folder / name).read_bytes() for name in ("model.json", "card.md", "card.json"))
+    assert [word for word in (b"orchard", b"telescope") if word in data] == []
 
 
 def test_what_local_and_embedded_judges_scored_teaches_nothing_and_a_group_counts_once(
@@ -76,39 +74,37 @@ def test_what_local_and_embedded_judges_scored_teaches_nothing_and_a_group_count
 
 
 def test_scores_without_spread_teach_nothing(tmp_path: Path) -> None:
-    groups = groups_of(20, gold=False)
-    ledger = recorded_run(
-        tmp_path / "run.db", groups, SimulatedJudge(lambda _group, _one: 0.5, Constant(), model="flat")
-    )
+    flat = SimulatedJudge(lambda _group, _one: 0.5, Constant(), model="flat")
+    ledger = recorded_run(tmp_path / "run.db", groups_of(20, gold=False), flat)
     with pytest.raises(InputError, match=r"no group to learn from \(20 whose scores do not differ\)"):
         distill(ledger, out=tmp_path / "judge")
     assert not (tmp_path / "judge").exists()
 
 
 def test_nine_groups_are_too_few_and_ten_are_few(tmp_path: Path) -> None:
-    nine = recorded_run(tmp_path / "nine.db", groups_of(9))
-    with pytest.raises(
-        InputError, match="9 groups of 9 prompts have scores that differ, and a local judge needs at least"
+    for count, prompts, words in (
+        (9, 30, "9 groups of 9 prompts have scores that differ, and a local judge needs at least"),
+        (12, 1, "12 groups of 1 prompts"),
     ):
-        distill(nine, out=tmp_path / "judge")
-    one_prompt = recorded_run(tmp_path / "one.db", groups_of(12, prompts=1))
-    with pytest.raises(InputError, match="12 groups of 1 prompts"):
-        distill(one_prompt, out=tmp_path / "judge")
+        ledger = recorded_run(tmp_path / f"{count}.db", groups_of(count, prompts=prompts))
+        with pytest.raises(InputError, match=words):
+            distill(ledger, out=tmp_path / "judge")
     found = made(tmp_path, count=10).figures
     assert any("It learned from 10 groups only" in one for one in found["findings"])
 
 
 def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp_path: Path) -> None:
+    ledger, full = judge.folder.parent / "run.db", tmp_path / "full"
+    full.mkdir()
+    (full / "thesis.txt").write_text("mine")
     with pytest.raises(ConfigError, match="name what to learn from"):
         distill(out=tmp_path / "judge")
     with pytest.raises(LedgerError, match="no such ledger"):
         distill(f"sqlite:///{tmp_path}/nowhere.db", out=tmp_path / "judge")
-    ledger = judge.folder.parent / "run.db"
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thesis.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="holds something else than a local judge"):
-        distill(ledger, out=tmp_path / "full")
-    with pytest.raises(ConfigError, match="is a file; name a folder"):
-        distill(ledger, out=tmp_path / "full" / "thesis.txt")
-    with pytest.raises(ConfigError, match="--teacher nobody"):
-        distill(ledger, out=tmp_path / "judge", teachers=["nobody"])
+    for out, teachers, words in (
+        (full, [], "holds something else than a local judge"),
+        (full / "thesis.txt", [], "is a file; name a folder"),
+        (tmp_path / "judge", ["nobody"], "--teacher nobody"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            distill(ledger, out=out, teachers=teachers)

@@ -3,43 +3,34 @@
 import asyncio
 import random
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from calipers.errors import LedgerError, TransientError
+from asking import request
+from calipers.errors import LedgerError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Recorder, Run
-from calipers.protocols.scores import Listwise
-from calipers.render import render
 from calipers.testing import SimulatedJudge
-from calipers.types import Ask, Completion, JudgeRequest
+from calipers.types import Completion, JudgeRequest
 from groups import FOUR, QUALITY, group_of
 
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(40)]
 
 
-class Paid:
+class Paid(SimulatedJudge):
     """A judge that looks, whenever it is called, how many of its answers a killed process would have lost."""
 
-    endpoint = "here"
-    model = "m"
-
-    def __init__(self, ledger: Path, *, fails: float = 0.0, answers_after: int = 0) -> None:
+    def __init__(self, ledger: Path, *, answers_after: int = 0) -> None:
         """The first answer comes once ``answers_after`` questions have come, however slow the machine is."""
-        self._answers_after = answers_after
-        self._has_questions = asyncio.Event()
-        self._ledger = ledger
-        self._fails = fails
-        self._judge = SimulatedJudge(QUALITY)
-        self._drawn = random.Random(3)
-        self.paid = 0
-        self.most_at_risk = 0
+        super().__init__(QUALITY)
+        self._ledger, self._answers_after = ledger, answers_after
+        self._has_questions, self._drawn = asyncio.Event(), random.Random(3)
+        self.paid = self.most_at_risk = 0
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        if self._drawn.random() < self._fails:
-            raise TransientError("server", "busy")
         self.paid += 1
         self.most_at_risk = max(self.most_at_risk, self.paid - self.committed())
         try:
@@ -48,55 +39,45 @@ class Paid:
             await self._has_questions.wait()
             for _ in range(self._drawn.randrange(4)):
                 await asyncio.sleep(0)
-            return await self._judge.complete(request)
+            return await super().complete(request)
         except asyncio.CancelledError:
             self.paid -= 1  # given up by us: nobody would have written it down
             raise
 
     def committed(self) -> int:
-        other = sqlite3.connect(self._ledger)
-        try:
+        with closing(sqlite3.connect(self._ledger)) as other:
             return int(other.execute("SELECT count(*) FROM answers").fetchone()[0])
-        finally:
-            other.close()
 
 
 @pytest.mark.parametrize(("concurrency", "orders"), [(1, 1), (4, 3), (16, 1)])
 async def test_no_more_answers_are_at_risk_than_calls_may_be_in_flight(tmp_path: Path, concurrency: int, orders: int):
-    ledger = tmp_path / "l.db"
-    asked = Paid(ledger, answers_after=concurrency)
-    judge = Judge(asked, ledger=ledger, concurrency=concurrency, orders=orders)
-    results = [result async for result in judge.score_groups(GROUPS)]
-    judge.close()
+    asked = Paid(tmp_path / "l.db", answers_after=concurrency)
+    async with Judge(asked, ledger=tmp_path / "l.db", concurrency=concurrency, orders=orders) as judge:
+        results = [result async for result in judge.score_groups(GROUPS)]
     assert {result.status for result in results} == {"scored"}
     assert asked.most_at_risk == concurrency  # and no fewer: no place is left empty for it
     assert asked.paid == asked.committed() == orders * len(GROUPS)
 
 
 async def test_a_deadline_that_passes_does_not_free_the_place_of_an_answer_that_is_not_safe(tmp_path: Path):
-    ledger = tmp_path / "l.db"
-    asked = Paid(ledger)
-    judge = Judge(asked, ledger=ledger, concurrency=4, deadline=0.02)
-    await asyncio.gather(*(judge.score_group(group) for group in GROUPS))
-    judge.close()
+    asked = Paid(tmp_path / "l.db")
+    async with Judge(asked, ledger=tmp_path / "l.db", concurrency=4, deadline=0.02) as judge:
+        await asyncio.gather(*(judge.score_group(group) for group in GROUPS))
     assert asked.most_at_risk <= 4
     assert asked.paid == asked.committed()
 
 
 async def test_a_ledger_that_cannot_be_written_gives_its_places_back(tmp_path: Path):
-    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", concurrency=2)
-    await judge.score_group(GROUPS[0])
-    other = sqlite3.connect(tmp_path / "l.db")
-    other.execute(
-        "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
-    )
-    for group in GROUPS[1:6]:
-        with pytest.raises(LedgerError, match="disk is full"):
-            await judge.score_group(group)
-    other.execute("DROP TRIGGER full")
-    other.close()
-    assert (await judge.score_group(GROUPS[7])).status == "scored"
-    judge.close()
+    refusal = "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+    async with Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", concurrency=2) as judge:
+        await judge.score_group(GROUPS[0])
+        with closing(sqlite3.connect(tmp_path / "l.db")) as other:
+            other.execute(refusal)
+            for group in GROUPS[1:6]:
+                with pytest.raises(LedgerError, match="disk is full"):
+                    await judge.score_group(group)
+            other.execute("DROP TRIGGER full")
+        assert (await judge.score_group(GROUPS[7])).status == "scored"
 
 
 class Numbered(FullBackend):
@@ -117,12 +98,11 @@ class Numbered(FullBackend):
 
 
 async def test_who_waited_for_an_answer_that_its_asker_gave_up_gets_the_one_on_record(tmp_path: Path):
-    ledger, judge = Ledger(tmp_path / "l.db"), Numbered()
-    store = Recorder(Run(ledger, {"judges": []}, version="0"))
-    request = Listwise().frame(Ask(0, (0, 1), (0, 1)), render(GROUPS[0]))
-    judge.first = asyncio.create_task(store.answer(0, request, judge))
-    second = asyncio.create_task(store.answer(1, request, judge))
-    assert (await second).text == "answer 1"
-    assert judge.first.cancelled()
-    assert judge.calls == 1
-    ledger.close()
+    judge = Numbered()
+    with Ledger(tmp_path / "l.db") as ledger:
+        store = Recorder(Run(ledger, {"judges": []}, version="0"))
+        judge.first = asyncio.create_task(store.answer(0, request(), judge))
+        second = asyncio.create_task(store.answer(1, request(), judge))
+        assert (await second).text == "answer 1"
+        assert judge.first.cancelled()
+        assert judge.calls == 1

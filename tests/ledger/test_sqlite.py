@@ -6,7 +6,7 @@ import re
 import sqlite3
 import threading
 import tracemalloc
-from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,40 +21,29 @@ INSERT = "INSERT INTO learned VALUES (?, ?, ?)"
 
 def test_a_ledger_that_another_process_is_creating_is_waited_for(tmp_path: Path):
     """SQLite refuses the switch to the write-ahead log at once while another creates the file."""
-    other = sqlite3.connect(tmp_path / "l.db", isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")
-    ends = threading.Timer(0.2, other.execute, ("ROLLBACK",))
-    ends.start()
-    ledger = Ledger(tmp_path / "l.db")
-    assert not ends.is_alive()
-    assert ledger.rows("PRAGMA journal_mode") == [("wal",)]
-    assert ledger.rows("SELECT * FROM learned") == []
-    ledger.close()
-    other.close()
-
-
-def _peak(work: Callable[[], object]) -> int:
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    with closing(sqlite3.connect(tmp_path / "l.db", isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ends = threading.Timer(0.2, other.execute, ("ROLLBACK",))
+        ends.start()
+        with Ledger(tmp_path / "l.db") as ledger:
+            assert not ends.is_alive()
+            assert ledger.rows("PRAGMA journal_mode") == [("wal",)]
+            assert ledger.rows("SELECT * FROM learned") == []
 
 
 @pytest.mark.slow
 def test_what_grows_to_hundreds_of_times_its_size_is_told_and_not_unpacked(tmp_path: Path):
     """A ledger may come from anybody."""
-    ledger = Ledger(tmp_path / "l.db")
-    for bomb in (b'"' + b"x" * 2**28 + b'"', b"[" + b"[],[]," * 2_700_000 + b"[]]", b"[" + b"1.5," * 4_000_000 + b"0]"):
-        packed = zstd.compress(bomb)
-
-        def unpack(packed: bytes = packed) -> None:
-            with pytest.raises(LedgerError, match="damaged and cannot be read"):
-                ledger.decoded(packed, list)
-
-        assert _peak(unpack) < 60 * 2**20
-    ledger.close()
+    bombs = (b'"' + b"x" * 2**28 + b'"', b"[" + b"[],[]," * 2_700_000 + b"[]]", b"[" + b"1.5," * 4_000_000 + b"0]")
+    with Ledger(tmp_path / "l.db") as ledger:
+        for packed in map(zstd.compress, bombs):
+            tracemalloc.start()
+            try:
+                with pytest.raises(LedgerError, match="damaged and cannot be read"):
+                    ledger.decoded(packed, list)
+                assert tracemalloc.get_traced_memory()[1] < 60 * 2**20
+            finally:
+                tracemalloc.stop()
 
 
 async def test_text_that_is_no_text_any_more_is_not_shown(tmp_path: Path):
@@ -70,41 +59,32 @@ async def test_text_that_is_no_text_any_more_is_not_shown(tmp_path: Path):
 
 def test_a_damaged_ledger_is_found_by_check(tmp_path: Path):
     path = tmp_path / "l.db"
-    ledger = Ledger(path)
-    for number in range(2000):
-        ledger.put(INSERT, ("e", str(number), "x" * 100))
-    ledger.close()
+    with Ledger(path) as ledger:
+        for number in range(2000):
+            ledger.put(INSERT, ("e", str(number), "x" * 100))
     content = bytearray(path.read_bytes())
     content[8192:12288] = b"\x55" * 4096
     path.write_bytes(content)
-    damaged = Ledger(path)
-    with pytest.raises(LedgerError, match=r"damaged|malformed|sound"):
+    with Ledger(path) as damaged, pytest.raises(LedgerError, match=r"damaged|malformed|sound"):
         damaged.check()
-    damaged.close()
 
 
 async def test_a_second_writer_is_noticed(tmp_path: Path):
-    one, two = Ledger(tmp_path / "l.db"), Ledger(tmp_path / "l.db")
-    for number, ledger in enumerate((one, one, two, one)):
-        ledger.put(INSERT, ("e", str(number), "{}"))
-        await ledger.commit()
-        assert ledger.shared == (number >= 2)
-    one.close()
-    two.close()
+    with Ledger(tmp_path / "l.db") as one, Ledger(tmp_path / "l.db") as two:
+        for number, ledger in enumerate((one, one, two, one)):
+            ledger.put(INSERT, ("e", str(number), "{}"))
+            await ledger.commit()
+            assert ledger.shared == (number >= 2)
 
 
 def test_what_is_compressed_rots_likewise(tmp_path: Path):
-    ledger = Ledger(tmp_path / "l.db")
-    compressed: list[str | bytes] = [zstd.compress(b"[1]")]
-    assert all(ledger.decoded(one, list) == [1] for one in (*compressed, "[1]"))
-    cut_off = [one[:-3] for one in compressed]
+    compressed = zstd.compress(b"[1]")
     too_large = zstd.compress(b"[1]" * 10_000_000, options={zstd.CompressionParameter.window_log: 25})
-    for stored in (b"no data", *cut_off, zstd.compress(b"[1"), too_large, "[" * 100_000):
-        with pytest.raises(LedgerError, match="is damaged"):
-            ledger.decoded(stored, list)
-    with pytest.raises(LedgerError, match="is damaged"):
-        ledger.decoded("3", list)
-    ledger.close()
+    with Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.decoded(compressed, list) == ledger.decoded("[1]", list) == [1]
+        for stored in (b"no data", compressed[:-3], zstd.compress(b"[1"), too_large, "[" * 100_000, "3"):
+            with pytest.raises(LedgerError, match="is damaged"):
+                ledger.decoded(stored, list)
 
 
 def test_no_statement_numbers_its_values_which_python_3_14_refuses() -> None:

@@ -10,10 +10,11 @@ import json
 import os
 import socket
 import sqlite3
-import threading
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,8 +23,8 @@ from calipers.ledger.sqlite import Ledger
 from calipers.server.limits import Room
 from calipers.server.running import bound_socket
 from http_judge import worth
-from served import ANN, ANN_AND_BOB, BOB, THREE, rewards, rollout, served, until
-from servers.faulty_server import Answer, Asked, FaultyServer
+from served import ANN, ANN_AND_BOB, BOB, THREE, questions, rewards, rollout, served, until
+from servers.faulty_server import FaultyServer
 
 # --- the end ----------------------------------------------------------------------------------------------------------
 
@@ -31,27 +32,17 @@ from servers.faulty_server import Answer, Asked, FaultyServer
 async def test_at_the_end_open_groups_and_those_of_a_slow_judge_are_sent_away_to_come_again(
     faulty: FaultyServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answer, released, held = worth(), threading.Event(), []
-
-    def slow(asked: Asked) -> Answer:
-        if "Score these attempts" in str(asked.body):
-            held.append(asked)
-            released.wait(10)
-        return answer(asked)
-
-    faulty.script(slow)
+    answer = worth()
+    faulty.script(lambda asked: replace(answer(asked), hang="Score these attempts" in str(asked.body)))
     async with served(faulty, grace=1.0) as server:
-        opened = rollout(0, group="open")
-        waiting = asyncio.ensure_future(server.rollouts(*THREE, opened))
-        await until(lambda: len(held) == 1 and server.waiting == 4)
+        waiting = await server.held(*THREE, rollout(0, group="open"))
+        await until(lambda: questions(faulty) == 1)
         server.ends.set()
         replies = await waiting
-        released.set()
         assert {(one.status, one.headers["retry-after"], one.body["kind"]) for one in replies} == {
             (503, "1", "draining")
         }
         await server.ended()
-    # The judge of this test, which is cut off as well, logs that in its own name.
     assert [one for one in caplog.records if one.exc_info and one.name.startswith(("uvicorn", "calipers"))] == []
 
 
@@ -69,17 +60,13 @@ async def test_a_request_that_does_not_arrive_is_refused_and_does_not_delay_the_
 ) -> None:
     half = b"POST /v1/rollouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"
     async with served(faulty, grace=1.0) as server:
-        host, port = server.url.removeprefix("http://").split(":")
         monkeypatch.setattr("calipers.server.limits.TO_READ", 0.2)
-        reader, writer = await asyncio.open_connection(host, port)
-        writer.write(half)
+        reader, writer = await server.connect(half)
         refused = (await reader.read()).decode()
-        assert refused.startswith("HTTP/1.1 408 ")
-        assert '"too_slow"' in refused
+        assert (refused.startswith("HTTP/1.1 408 "), '"too_slow"' in refused) == (True, True)
         writer.close()
         monkeypatch.setattr("calipers.server.limits.TO_READ", 60.0)
-        reader, writer = await asyncio.open_connection(host, port)
-        writer.write(half)
+        reader, writer = await server.connect(half)
         await until(lambda: server.service.counts.in_flight == 1)
         server.ends.set()
         assert '"draining"' in (await reader.read()).decode()
@@ -93,11 +80,9 @@ async def test_a_request_that_does_not_arrive_is_refused_and_does_not_delay_the_
 async def test_a_full_server_refuses_new_groups_and_never_a_member_of_an_admitted_one(faulty: FaultyServer) -> None:
     faulty.script(worth())
     async with served(faulty, rollouts=3) as server:
-        waiting = asyncio.ensure_future(server.rollouts(*THREE[:2]))
-        await until(lambda: server.waiting == 2)
+        waiting = await server.held(*THREE[:2])
         # This group announces more than there is room for.
-        large = asyncio.ensure_future(server.rollouts(rollout(0, 30, group="large")))
-        await until(lambda: server.waiting == 3)
+        large = await server.held(rollout(0, 30, group="large"))
         (refused,) = await server.rollouts(rollout(0, group="h"))
         assert (refused.status, refused.headers["retry-after"], refused.body["kind"]) == (429, "1", "busy")
         assert rewards(await server.rollouts(THREE[2])) == [0.55]
@@ -114,8 +99,7 @@ async def test_bytes_are_bounded_too(faulty: FaultyServer) -> None:
             yield b"x" * 1500
 
     async with served(faulty, size=780, body=2000) as server:
-        waiting = asyncio.ensure_future(server.rollouts({**THREE[0], "rubric": "x" * 600}))
-        await until(lambda: server.waiting >= 1)
+        waiting = await server.held({**THREE[0], "rubric": "x" * 600})
         assert (await server.rollouts(rollout(0, group="h")))[0].status == 429
         assert (await server.rollouts({**THREE[0], "rubric": "x" * 3000}))[0].status == 413
         chunked = await server.post("/v1/rollouts", chunks())
@@ -133,7 +117,7 @@ async def test_a_group_that_never_fits_is_refused_for_good_and_not_sent_away_to_
     big = [{"role": "assistant", "content": "x" * 1250}]
     async with served(faulty, size=1000, body=4000) as server:
         both = [asyncio.ensure_future(server.post("/v1/rollouts", {**one, "messages": big})) for one in THREE[:2]]
-        refused = await (await asyncio.wait(both, return_when="FIRST_COMPLETED"))[0].pop()
+        refused = await first_of(both)
         assert (refused.status, refused.body["kind"]) == (413, "too_large")
         assert "--max-waiting-mb" in refused.body["error"]
         server.ends.set()
@@ -141,29 +125,29 @@ async def test_a_group_that_never_fits_is_refused_for_good_and_not_sent_away_to_
 
 
 async def test_bodies_that_are_being_sent_are_bounded_together(faulty: FaultyServer) -> None:
+    head = b"POST /v1/rollouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 250000\r\n\r\n"
     async with served(faulty, size=2**18, body=2**18) as server:
-        host, port = server.url.removeprefix("http://").split(":")
-        head = b"POST /v1/rollouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 250000\r\n\r\n"
-        opened = [await asyncio.open_connection(host, port) for _ in range(6)]
+        opened = [await server.connect() for _ in range(6)]
         for _, writer in opened:
             writer.write(head + b" " * 200_000)
-        refused = [asyncio.ensure_future(reader.read(12)) for reader, _ in opened]
-        first = (await asyncio.wait(refused, return_when="FIRST_COMPLETED"))[0].pop().result()
-        assert first == b"HTTP/1.1 429"
+        assert await first_of([asyncio.ensure_future(reader.read(12)) for reader, _ in opened]) == b"HTTP/1.1 429"
         for _, writer in opened:
             writer.close()
         await until(lambda: server.service.room.arriving == 0)
 
 
+async def first_of(futures: list[asyncio.Task[Any]]) -> Any:
+    """The result of whichever is done first."""
+    return (await asyncio.wait(futures, return_when="FIRST_COMPLETED"))[0].pop().result()
+
+
 async def test_what_a_group_announces_takes_no_place_of_others(faulty: FaultyServer) -> None:
     faulty.script(worth())
     async with served(faulty, rollouts=5000) as server:
-        tiny = [rollout(0, group=f"tiny {n}", size=4096) for n in range(4)]
-        waiting = [asyncio.ensure_future(server.post("/v1/rollouts", one)) for one in tiny]
-        await until(lambda: server.waiting == 4)
+        waiting = await server.held(*(rollout(0, group=f"tiny {n}", size=4096) for n in range(4)))
         assert [one.status for one in await server.rollouts(*THREE)] == [200] * 3
         server.ends.set()
-        await asyncio.gather(*waiting)
+        await waiting
 
 
 # --- requests and connections -----------------------------------------------------------------------------------------
@@ -193,26 +177,19 @@ async def test_without_tokens_only_requests_of_this_machine_are_answered(faulty:
 
 
 async def test_headers_and_idle_connections_are_bounded(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def cut(*parts: bytes) -> bool:
-        reader, writer = await asyncio.open_connection(host, port)
+    async def is_cut(*parts: bytes) -> bool:
         try:
-            for part in parts:
-                writer.write(part)
-                await writer.drain()
-            return await asyncio.wait_for(reader.read(), 5) == b""
+            reader, writer = await server.connect(*parts)
+            with contextlib.closing(writer):
+                return await asyncio.wait_for(reader.read(), 5) == b""
         except ConnectionError:
             return True
-        finally:
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
 
     async with served(faulty) as server:
-        host, port = server.url.removeprefix("http://").split(":")
-        assert await cut(b"GET /healthz HTTP/1.1\r\n", *(b"X-%d: %s\r\n" % (n, b"x" * 1000) for n in range(400)))
+        assert await is_cut(b"GET /healthz HTTP/1.1\r\n", *(b"X-%d: %s\r\n" % (n, b"x" * 1000) for n in range(400)))
         monkeypatch.setattr("calipers.server.limits.HEADER_SECONDS", 0.2)
-        assert await cut()
-        assert await cut(b"GET /healthz HTTP/1.1\r\nHost:")
+        assert await is_cut()
+        assert await is_cut(b"GET /healthz HTTP/1.1\r\nHost:")
 
 
 async def test_the_server_sends_an_answers_body_at_once_and_not_when_its_head_was_acknowledged() -> None:
@@ -280,8 +257,7 @@ async def test_each_token_has_its_own_groups_ledger_and_budget(faulty: FaultySer
         assert (await server.get("/metrics")).status == 401
         assert (await server.get("/healthz")).body["status"] == "ok"
     found = {one.name for one in os.scandir(tmp_path)}
-    assert found >= {"ann.l.db", "bob.l.db"}
-    assert "l.db" not in found
+    assert (found >= {"ann.l.db", "bob.l.db"}, "l.db" in found) == (True, False)
 
 
 async def test_the_room_of_a_tenant_is_its_own(faulty: FaultyServer) -> None:
@@ -289,8 +265,7 @@ async def test_the_room_of_a_tenant_is_its_own(faulty: FaultyServer) -> None:
     async with served(faulty, tenants=ANN_AND_BOB, rollouts=6) as server:
         many = [rollout(0, group=str(n)) for n in range(4)]
         waiting = [asyncio.ensure_future(server.post("/v1/rollouts", one, headers=ANN)) for one in many]
-        refused = (await asyncio.wait(waiting, return_when="FIRST_COMPLETED"))[0].pop().result()
-        assert refused.status == 429
+        assert (await first_of(waiting)).status == 429
         assert [one.status for one in await server.rollouts(*THREE, headers=BOB)] == [200] * 3
         server.ends.set()
         await asyncio.gather(*waiting)
@@ -309,15 +284,15 @@ async def test_a_server_is_ready_while_the_ledger_of_any_of_its_tenants_can_be_r
 ) -> None:
     faulty.script(worth())
     async with served(faulty, tenants=ANN_AND_BOB, ledger=str(tmp_path / "l.db")) as server:
-        ledgers = [server.service.tenant_of(f"Bearer {name}").ledger for name in ("ann", "bob")]
-        assert ledgers[0] is not None
-        assert ledgers[1] is not None
-        ledgers[0].close()
+        ann, bob = (server.service.tenant_of(f"Bearer {name}").ledger for name in ("ann", "bob"))
+        assert ann is not None
+        assert bob is not None
+        ann.close()
         assert (await server.get("/readyz")).status == 200
         assert "tenant ann is not ready: " in caplog.text
         assert (await server.post("/v1/rollouts", THREE[0], headers=ANN)).body["kind"] == "ledger"
         assert {one.status for one in await server.rollouts(*THREE, headers=BOB)} == {200}
-        ledgers[1].close()
+        bob.close()
         reply = await server.get("/readyz")
         assert (reply.status, reply.body["reason"]) == (503, "the ledger cannot be used; the server's log says why")
 

@@ -11,7 +11,7 @@ import pytest
 
 from calipers.server import collector
 from http_judge import worth
-from served import PROMPT, THREE, questions, rewards, rollout, served, until
+from served import GROUP, THREE, questions, rewards, rollout, served, until
 from servers.faulty_server import Answer, Asked, FaultyServer
 
 
@@ -34,7 +34,7 @@ async def test_the_same_rollout_twice_is_one_rollout_before_during_and_after_the
     faulty.script(worth())
     async with served(faulty, ledger=store) as server:
         assert (await server.post("/v1/rollouts", THREE[0], headers={"Prefer": "wait=1"})).body == {"status": "waiting"}
-        replies = await server.rollouts(THREE[0], THREE[0], THREE[1], THREE[2], THREE[1])
+        replies = await server.rollouts(THREE[0], *THREE, THREE[1])
         assert rewards(replies) == [0.2, 0.2, 0.9, 0.55, 0.9]
         assert rewards(await server.rollouts(*THREE)) == [0.2, 0.9, 0.55]
         assert questions(faulty) == 1
@@ -43,14 +43,12 @@ async def test_the_same_rollout_twice_is_one_rollout_before_during_and_after_the
 async def test_at_the_deadline_a_quorum_is_judged_and_less_than_a_quorum_gets_no_number(faulty: FaultyServer) -> None:
     faulty.script(worth())
     async with served(faulty, wait=0.3) as server:
-        alone = asyncio.ensure_future(server.rollouts(rollout(0, group="alone")))
+        alone = await server.held(rollout(0, group="alone"))
         assert rewards(await server.rollouts(*THREE[:2])) == [0.2, 0.9]
-        (late,) = await server.rollouts(THREE[2])
-        assert (late.status, late.body["status"], late.body["reward"]) == (200, "late", None)
-        assert "closed" in late.body["reason"]
-        (body,) = [one.body for one in await alone]
-        assert (body["status"], body["reward"]) == ("not_judged", None)
-        assert "1 of 3" in body["reason"]
+        (late,), (lost,) = await server.rollouts(THREE[2]), await alone
+        for reply, status, words in ((late, "late", "closed"), (lost, "not_judged", "1 of 3")):
+            assert (reply.status, reply.body["status"], reply.body["reward"]) == (200, status, None)
+            assert words in reply.body["reason"]
         assert (questions(faulty), server.waiting) == (1, 0)
 
 
@@ -63,7 +61,7 @@ async def test_a_rollout_without_messages_is_lost_and_its_siblings_do_not_wait(
         replies = await server.rollouts(THREE[0], THREE[1], lost)
         assert rewards(replies) == [0.2, 0.9, None]
         assert replies[2].body["status"] == "not_judged"
-        all_lost = [{**one, "group_id": "h", "messages": []} for one in THREE]
+        all_lost = ({**one, "group_id": "h", "messages": []} for one in THREE)
         assert rewards(await server.rollouts(*all_lost)) == [None, None, None]
         await until(lambda: server.waiting == 0)
     async with served(faulty, ledger=ledger) as server:
@@ -87,36 +85,37 @@ async def test_a_failed_judgment_is_never_a_number(faulty: FaultyServer) -> None
 async def test_what_contradicts_or_cannot_be_read_is_refused_and_changes_nothing(
     faulty: FaultyServer, *, answered: bool
 ) -> None:
+    cases: list[tuple[dict[str, Any], int, str]] = [
+        ({"messages": rollout(0, 1)["messages"]}, 409, "arrived before with other messages"),
+        ({"group_size": 4}, 409, "has group_size 3"),
+        ({"context": [{"role": "user", "content": "Other?"}]}, 409, "another context"),
+        ({"rubric": "Be brief."}, 409, "another context, tools or rubric"),
+        ({"index": 3}, 422, "index 3 is not below group_size 3"),
+        ({"index": -1}, 422, "$.index"),
+        ({"group_size": "3"}, 422, "Expected `int`"),
+        ({"group_id": ""}, 422, "$.group_id"),
+        ({"rubrik": "x"}, 422, "rubrik"),
+        ({"run": "a b"}, 422, "$.run"),
+        ({"index": 1, "messages": [{"role": "assistant", "content": 5}]}, 422, "content"),
+        ({"policy_version": [5, None]}, 422, "$.policy_version"),
+    ]
     faulty.script(worth())
     async with served(faulty) as server:
         for bad in ({"context": [{"role": "user", "content": 5}]}, {"rubric": {"criteria": 3}}):
             assert (await server.rollouts({**THREE[0], **bad}))[0].status == 422
         assert server.waiting == 0
-        waiting = asyncio.ensure_future(server.rollouts(*THREE if answered else THREE[:1]))
-        await until(waiting.done if answered else lambda: server.waiting >= 1)
-        wrong = []
-        cases: list[tuple[dict[str, Any], int, str]] = [
-            ({"messages": rollout(0, 1)["messages"]}, 409, "arrived before with other messages"),
-            ({"group_size": 4}, 409, "has group_size 3"),
-            ({"context": [{"role": "user", "content": "Other?"}]}, 409, "another context"),
-            ({"rubric": "Be brief."}, 409, "another context, tools or rubric"),
-            ({"index": 3}, 422, "index 3 is not below group_size 3"),
-            ({"index": -1}, 422, "$.index"),
-            ({"group_size": "3"}, 422, "Expected `int`"),
-            ({"group_id": ""}, 422, "$.group_id"),
-            ({"rubrik": "x"}, 422, "rubrik"),
-            ({"run": "a b"}, 422, "$.run"),
-            ({"index": 1, "messages": [{"role": "assistant", "content": 5}]}, 422, "content"),
-            ({"policy_version": [5, None]}, 422, "$.policy_version"),
-        ]
-        for changed, status, reason in cases:
-            (reply,) = await server.rollouts({**THREE[0], **changed})
-            if reply.status != status or reason not in reply.body["error"]:
-                wrong.append((changed, reply.text))
-            assert reply.body["request_id"] == reply.headers["x-request-id"]
-        assert wrong == []
+        waiting = None if answered else await server.held(THREE[0])
+        if answered:
+            await server.rollouts(*THREE)
+        replies = [(await server.rollouts({**THREE[0], **changed}))[0] for changed, _, _ in cases]
+        assert [
+            (changed, reply.text)
+            for (changed, status, reason), reply in zip(cases, replies, strict=True)
+            if reply.status != status or reason not in reply.body["error"]
+        ] == []
+        assert [one for one in replies if one.body["request_id"] != one.headers["x-request-id"]] == []
         assert rewards(await server.rollouts(*THREE)) == [0.2, 0.9, 0.55]
-        await waiting
+        assert waiting is None or rewards(await waiting) == [0.2]
         assert questions(faulty) == 1
 
 
@@ -178,7 +177,7 @@ async def test_a_group_that_nobody_waits_for_is_judged_to_its_end_when_the_serve
         assert [one.status for one in replies] == [202, 202, 202]
         server.ends.set()
         await until(lambda: server.service.draining)
-        asyncio.get_running_loop().call_later(1.0, released.set)
+        released.set()
     async with served(faulty, ledger=ledger) as server:
         assert rewards(await server.rollouts(*THREE)) == [0.2, 0.9, 0.55]
     assert questions(faulty) == 1
@@ -203,20 +202,19 @@ async def test_no_body_however_broken_is_more_than_a_refusal(faulty: FaultyServe
 
 async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty: FaultyServer, tmp_path: Path) -> None:
     faulty.script(worth())
-    members = [{"id": str(n), "messages": one["messages"]} for n, one in enumerate(THREE)]
-    group, ledger = {"context": PROMPT, "trajectories": members}, str(tmp_path / "l.db")
+    ledger = str(tmp_path / "l.db")
     async with served(faulty, ledger=ledger) as server:
-        first, second = await asyncio.gather(*(server.post("/v1/groups", group) for _ in range(2)))
+        first, second = await asyncio.gather(*(server.post("/v1/groups", GROUP) for _ in range(2)))
         assert first.text == second.text
         assert [one["reward"] for one in first.body["trajectories"]] == [0.2, 0.9, 0.55]
         assert "served" not in first.body
     async with served(faulty, ledger=ledger) as server:
-        assert (await server.post("/v1/groups", group)).body == first.body
-        named = {**group, "group_id": "g", "run": "r"}
+        assert (await server.post("/v1/groups", GROUP)).body == first.body
+        named = {**GROUP, "group_id": "g", "run": "r"}
         assert (await server.post("/v1/groups", named)).body["group_id"] == "g"
-        assert (await server.post("/v1/groups", {"trajectories": []})).status == 422
         infinite = b'{"trajectories": [{"messages": [], "metadata": {"z": 1e999}}]}'
-        assert (await server.post("/v1/groups", infinite)).status == 422
+        for wrong in ({"trajectories": []}, infinite):
+            assert (await server.post("/v1/groups", wrong)).status == 422
     assert questions(faulty) == 1
 
 
