@@ -84,12 +84,12 @@ def test_no_cheaper_way_keeps_as_much(levels: list[tuple[float, int]]):
 
 def test_the_best_of_many_panels_of_judges_that_know_nothing_is_not_believed():
     """The search and its weights are repeated in every fold; else the best of 1,000 panels would look good."""
-    generator = random.Random("noise")
-    said = [
-        line | {"parsed": {"scores": {name: generator.gauss(0, 1) for name in line["parsed"]["scores"]}}}
-        for number in range(12)
-        for line in rated(GROUPS, f"j{number}", 1.0)
-    ]
+    said = []
+    for number in range(12):
+        generator = random.Random(f"noise {number}")
+        for line in rated(GROUPS, f"j{number}", 1.0):
+            scores = {name: generator.gauss(0, 1) for name in line["parsed"]["scores"]}
+            said.append(line | {"parsed": {"scores": scores}})
     found = calibrate(GROUPS, said).choice
     assert found is not None
     assert found.tried > 150

@@ -157,12 +157,12 @@ async def test_a_schema_that_is_refused_or_ignored_by_a_judge_that_keeps_the_for
         return refusal if form_of(asked) == "json_schema" else honest(asked)
 
     ignored = judge(check_applied_schema=lambda _: said("An apple, of course."))
-    for reply, refused in ((ignored, False), (no_schema, True)):
+    for reply, standing, refused in ((ignored, "bad", False), (no_schema, "note", True)):
         found = await examine(faulty, reply)
         assert found.verdict == "fit"
-        assert found["json_schema applied"].standing == "bad"
-        assert found["json_schema applied"].figures == {"applied": False, "refused": refused}
-        assert refused or "ignored" in found["json_schema applied"].says
+        check = found["json_schema applied"]
+        assert (check.standing, check.figures) == (standing, {"applied": False, "refused": refused})
+        assert refused or "ignored" in check.says
 
 
 async def test_a_leaning_to_the_first_place_asks_for_two_orders(faulty: FaultyServer):

@@ -55,7 +55,7 @@ async def test_what_gave_no_verdict_is_asked_again_by_a_new_run_and_each_run_rep
     judges = [SimulatedJudge(QUALITY, flaky), SimulatedJudge(QUALITY, flaky), *(SimulatedJudge(QUALITY) for _ in "ab")]
     lines = [await scored(path, judge, GROUPS) for judge in judges]
     assert lines[0] == lines[1] != lines[2] == lines[3]
-    assert judges[0].calls == judges[1].calls > len(GROUPS)
+    assert judges[0].calls == judges[1].calls >= len(GROUPS)
     assert [judge.calls for judge in judges[2:]] == [len(GROUPS), 0]
     assert [await replayed_lines(path, run) for run in (1, 2, 3, 4)] == lines
 
