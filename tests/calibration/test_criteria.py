@@ -43,13 +43,13 @@ def mean_or_none(values: Sequence[float | None]) -> float | None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans(), st.booleans()), max_size=30))
-def test_every_figure_is_its_definition_and_none_where_a_class_is_empty(found: Any) -> None:
+def test_every_figure_is_its_definition_and_none_where_a_class_is_empty(found: Any):
     agreement = Agreement.of(found)
     assert agreement.labels == len(found)
     assert {name: agreement.figures[name] for name in by_definition(found)} == pytest.approx(by_definition(found))
 
 
-def test_the_interval_holds_the_figure_repeats_and_resamples_completions() -> None:
+def test_the_interval_holds_the_figure_repeats_and_resamples_completions():
     generator = random.Random(3)
     compared = [(str(number), met, met if generator.random() < 0.8 else not met)
                 for number in range(300) for met in (True, False)]  # fmt: skip
@@ -75,7 +75,7 @@ ROW: dict[str, Any] = {
 }
 
 
-def test_a_row_is_read() -> None:
+def test_a_row_is_read():
     row = as_labelled(ROW, 7)
     assert (row.line, row.labels, row.category) == (7, (True, False), "cluster:hedging")
     assert row.prompt[0]["content"] == "Is it catching?"
@@ -100,14 +100,14 @@ BAD_VERDICTS: list[tuple[Any, str]] = [
 ]  # fmt: skip
 
 
-def test_what_is_wrong_names_the_field() -> None:
+def test_what_is_wrong_names_the_field():
     for convert, cases in ((as_labelled, BAD_ROWS), (as_verdict, BAD_VERDICTS)):
         for value, words in cases:
             with pytest.raises(InputError, match=words):
                 convert(value)
 
 
-def test_a_bad_line_names_file_and_line_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_a_bad_line_names_file_and_line_and_the_rest_is_read(tmp_path: Path):
     file, verdicts = tmp_path / "meta.jsonl", tmp_path / "said.jsonl"
     file.write_text("\n".join([json.dumps(ROW), "{", json.dumps(ROW | {"rubric": ""}), json.dumps(ROW)]))
     bad: list[InputError] = []
@@ -123,7 +123,7 @@ def test_a_bad_line_names_file_and_line_and_the_rest_is_read(tmp_path: Path) -> 
             list(read(tmp_path / "none.jsonl"))
 
 
-def test_such_a_file_is_told_from_groups(tmp_path: Path) -> None:
+def test_such_a_file_is_told_from_groups(tmp_path: Path):
     (tmp_path / "meta.jsonl.gz").write_bytes(gzip.compress(json.dumps(ROW).encode()))
     (tmp_path / "groups.jsonl").write_text(json.dumps({"group_id": "g", "trajectories": []}))
     names = ("meta.jsonl.gz", "groups.jsonl", "none")
@@ -142,7 +142,7 @@ def recorded(*mets: bool | None, judge: str = "j") -> list[dict[str, Any]]:
     return [{"judge": judge, "line": line, "met": met, "reason": "timeout"} for line, met in enumerate(mets, 1)]
 
 
-def test_each_label_is_compared_by_itself_per_category() -> None:
+def test_each_label_is_compared_by_itself_per_category():
     (judge,) = meta_evaluate(ROWS, recorded(True, False, False, True)).judges
     assert (judge.graded, judge.ungraded, judge.overall.labels) == (4, 0, 8)
     # met: 4 comparisons, 3 right, of 4 labels met; not met: 4, 3 right, of 4.
@@ -150,7 +150,7 @@ def test_each_label_is_compared_by_itself_per_category() -> None:
     assert {name: one.labels for name, one in judge.by_category.items()} == {"a": 4, "b": 4}
 
 
-def test_no_verdict_is_neither_right_nor_wrong_but_counted() -> None:
+def test_no_verdict_is_neither_right_nor_wrong_but_counted():
     found = meta_evaluate(ROWS, recorded(True, None, False, None))
     (judge,) = found.to_dict()["judges"]
     assert (judge["graded"], judge["ungraded"], judge["missing"]) == (2, 2, {"timeout": 2})
@@ -158,7 +158,7 @@ def test_no_verdict_is_neither_right_nor_wrong_but_counted() -> None:
     assert "2 of 4 verdicts" in {one.kind: one.text for one in found.findings}["missing_verdicts"]
 
 
-def test_findings_name_what_the_figures_hide() -> None:
+def test_findings_name_what_the_figures_hide():
     said = [*recorded(True, True, True, True), *recorded(True, False, None, judge="k") * 2,
             {"judge": "k", "line": 9, "met": True}]  # fmt: skip
     found = meta_evaluate(ROWS, said)
@@ -185,7 +185,7 @@ def truth(_: str, criterion: str) -> bool:
     return {"1": True, "2": False, "4": True}[criterion]
 
 
-async def test_every_row_has_a_verdict_in_the_order_of_rows() -> None:
+async def test_every_row_has_a_verdict_in_the_order_of_rows():
     grader = Grader(truth)
     asked = await collect_verdicts(ASKED, grader)
     assert [(one["line"], one["met"]) for one in asked.judgments] == [(1, True), (2, False), (4, True)]
@@ -198,7 +198,7 @@ async def test_every_row_has_a_verdict_in_the_order_of_rows() -> None:
     assert sorted(request.ask.criteria for request in grader.asked) == [("1", "4"), ("1", "4"), ("2",), ("2",)]
 
 
-async def test_what_cannot_be_decided_is_not_available_with_its_reason() -> None:
+async def test_what_cannot_be_decided_is_not_available_with_its_reason():
     def refuses(*_: object) -> Exception:
         return PermanentError("refused", "it will not")
 

@@ -51,9 +51,7 @@ def test_the_sign_of_an_advantage_counts_and_its_size_does_not():
 
 
 @given(VALUES, VALUES, st.floats(0.1, 10), st.floats(-5, 5))
-def test_measures_stay_in_their_range_and_offset_and_scale_of_scores_do_not_matter(
-    scores: list[float], gold: list[float], scale: float, offset: float
-):
+def test_measures_have_a_range_and_no_scale(scores: list[float], gold: list[float], scale: float, offset: float):
     moved = row(*(scale * value + offset for value in scores))
     for measure, low in zip(ALL, (-1, -1, 0, 0), strict=True):
         found = measure(row(*scores), row(*gold))[0]

@@ -19,7 +19,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Distilled:
     return made(tmp_path_factory.mktemp("distilled"))
 
 
-def test_it_learns_what_its_teacher_prefers_and_says_so_for_prompts_it_never_saw(judge: Distilled) -> None:
+def test_it_learns_what_its_teacher_prefers_and_says_so_for_prompts_it_never_saw(judge: Distilled):
     found = judge.figures["agreement"]
     assert found["teacher"]["interval"][0] > 0.5
     assert found["gold"]["interval"][0] > 0.5
@@ -31,13 +31,13 @@ def test_it_learns_what_its_teacher_prefers_and_says_so_for_prompts_it_never_saw
     assert all(one.stderr for one in result.trajectories)
 
 
-def test_its_stated_errors_are_about_as_large_as_those_on_other_prompts(judge: Distilled) -> None:
+def test_its_stated_errors_are_about_as_large_as_those_on_other_prompts(judge: Distilled):
     honest = judge.figures["honesty"]
     assert 0.85 < honest["within_95"] <= 1
     assert 0.8 < honest["ratio"] < 1.25
 
 
-def test_its_card_has_every_figure_in_words(judge: Distilled) -> None:
+def test_its_card_has_every_figure_in_words(judge: Distilled):
     card = (judge.folder / "card.md").read_text(encoding="utf-8")
     for heading in ("How far it agrees", "Where it is weak", "How sure it is", "How easily it is gamed"):
         assert f"## {heading}" in card
@@ -46,19 +46,19 @@ def test_its_card_has_every_figure_in_words(judge: Distilled) -> None:
     assert json.loads((judge.folder / "card.json").read_text(encoding="utf-8")) == judge.figures
 
 
-def test_the_same_runs_make_the_same_judge(judge: Distilled, tmp_path: Path) -> None:
+def test_the_same_runs_make_the_same_judge(judge: Distilled, tmp_path: Path):
     again = made(tmp_path)
     assert (again.folder / "model.json").read_bytes() == (judge.folder / "model.json").read_bytes()
 
 
-def test_no_text_of_a_group_is_in_its_files(judge: Distilled) -> None:
+def test_no_text_of_a_group_is_in_its_files(judge: Distilled):
     data = b"".join((judge.folder / name).read_bytes() for name in ("model.json", "card.md", "card.json"))
     assert [word for word in (b"orchard", b"telescope") if word in data] == []
 
 
 def test_what_local_and_embedded_judges_scored_teaches_nothing_and_a_group_counts_once(
     judge: Distilled, tmp_path: Path
-) -> None:
+):
     ledger = tmp_path / "own.db"
     for asked in (judge.judge, "embedded", [judge.judge, "embedded"]):
         recorded_run(ledger, groups_of(20), asked)
@@ -73,7 +73,7 @@ def test_what_local_and_embedded_judges_scored_teaches_nothing_and_a_group_count
     assert (found["groups"], found["left_out"]) == (12, {"that only local or embedded judges scored": 8})
 
 
-def test_scores_without_spread_teach_nothing(tmp_path: Path) -> None:
+def test_scores_without_spread_teach_nothing(tmp_path: Path):
     flat = SimulatedJudge(lambda _group, _one: 0.5, Constant(), model="flat")
     ledger = recorded_run(tmp_path / "run.db", groups_of(20, gold=False), flat)
     with pytest.raises(InputError, match=r"no group to learn from \(20 whose scores do not differ\)"):
@@ -81,7 +81,7 @@ def test_scores_without_spread_teach_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "judge").exists()
 
 
-def test_nine_groups_are_too_few_and_ten_are_few(tmp_path: Path) -> None:
+def test_nine_groups_are_too_few_and_ten_are_few(tmp_path: Path):
     for count, prompts, words in (
         (9, 30, "9 groups of 9 prompts have scores that differ, and a local judge needs at least"),
         (12, 1, "12 groups of 1 prompts"),
@@ -93,7 +93,7 @@ def test_nine_groups_are_too_few_and_ten_are_few(tmp_path: Path) -> None:
     assert any("It learned from 10 groups only" in one for one in found["findings"])
 
 
-def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp_path: Path) -> None:
+def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp_path: Path):
     ledger, full = judge.folder.parent / "run.db", tmp_path / "full"
     full.mkdir()
     (full / "thesis.txt").write_text("mine")

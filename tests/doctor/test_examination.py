@@ -147,9 +147,7 @@ async def test_no_question_is_sent_once_the_time_is_used_up(faulty: FaultyServer
 # --- what settings or re-asks can mend -------------------------------------------------------------------------------
 
 
-async def test_a_schema_that_is_refused_or_ignored_by_a_judge_that_keeps_the_form_is_said_and_no_fault(
-    faulty: FaultyServer,
-):
+async def test_a_schema_that_is_refused_or_ignored_is_no_fault(faulty: FaultyServer):
     honest = judge()
 
     def no_schema(asked: Asked) -> Answer:

@@ -163,9 +163,7 @@ def test_a_ranking_that_is_not_saved_is_left_only_on_purpose(browser: Browser, t
         assert not (tmp_path / "g.labels.jsonl").exists()
 
 
-def test_kill_9_of_the_server_loses_nothing_that_was_confirmed_and_the_page_keeps_the_rest(
-    browser: Browser, tmp_path: Path
-):
+def test_kill_9_of_the_server_loses_nothing_confirmed(browser: Browser, tmp_path: Path):
     groups, labels = groups_file(tmp_path / "g.jsonl"), tmp_path / "g.labels.jsonl"
     with page_of(browser, groups, "--annotator", "ann") as page:
         page.press("a", "b", "c", "d")

@@ -83,7 +83,7 @@ async def test_who_is_cancelled_in_the_same_moment_as_the_caller_calls_nobody():
     assert askers[2].cancelled()
 
 
-def test_a_failure_reaches_all_and_is_forgotten_and_each_event_loop_calls_for_itself() -> None:
+def test_a_failure_reaches_all_and_is_forgotten_and_each_event_loop_calls_for_itself():
     flight: SingleFlight[str] = SingleFlight()
 
     async def fails() -> str:
@@ -99,7 +99,7 @@ def test_a_failure_reaches_all_and_is_forgotten_and_each_event_loop_calls_for_it
         asyncio.run(both())
 
 
-async def test_who_was_cancelled_before_and_went_on_still_asks_after_another() -> None:
+async def test_who_was_cancelled_before_and_went_on_still_asks_after_another():
     flight: SingleFlight[str] = SingleFlight()
 
     async def stubborn() -> str:

@@ -42,7 +42,7 @@ class Answering(FullBackend):
         return Completion(self.text, reasoning=self.text, sent=self.sent)
 
 
-async def test_nothing_is_paid_twice_and_a_replay_is_the_run(location: str) -> None:
+async def test_nothing_is_paid_twice_and_a_replay_is_the_run(location: str):
     first, second = SimulatedJudge(QUALITY, Noise(0.1)), SimulatedJudge(QUALITY, Noise(0.1))
     lines = await scored(location, first, GROUPS)
     assert await scored(location, second, GROUPS) == lines
@@ -51,14 +51,14 @@ async def test_nothing_is_paid_twice_and_a_replay_is_the_run(location: str) -> N
     assert await replayed_lines(location, 1) == lines
 
 
-async def test_a_replay_is_byte_equal_also_where_calls_failed(location: str) -> None:
+async def test_a_replay_is_byte_equal_also_where_calls_failed(location: str):
     judge = SimulatedJudge(QUALITY, Noise(0.1), Flaky.evenly(0.9), seed=2)
     lines = await scored(location, judge, GROUPS, orders=3)
     assert any('"failed"' in line or '"abstained"' in line for line in lines)
     assert await replayed_lines(location) == lines
 
 
-async def test_equal_questions_in_flight_share_one_call(location: str) -> None:
+async def test_equal_questions_in_flight_share_one_call(location: str):
     judge = SimulatedJudge(QUALITY)
     async with Judge(judge, ledger=location) as own:
         same = [group_of(FOUR, group_id=str(number)) for number in range(20)]
@@ -66,7 +66,7 @@ async def test_equal_questions_in_flight_share_one_call(location: str) -> None:
     assert judge.calls == 1
 
 
-async def test_many_writers_share_commits_and_find_their_rows(location: str) -> None:
+async def test_many_writers_share_commits_and_find_their_rows(location: str):
     with open_ledger(location) as ledger, open_ledger(location) as other:
 
         async def write(number: int) -> None:
@@ -88,7 +88,7 @@ async def test_many_writers_share_commits_and_find_their_rows(location: str) -> 
         assert ledger.rows("SELECT value FROM learned WHERE model = 'last'") == [("2",)]
 
 
-async def test_who_is_cancelled_while_a_row_is_written_leaves_it_written(location: str) -> None:
+async def test_who_is_cancelled_while_a_row_is_written_leaves_it_written(location: str):
     with open_ledger(location) as ledger:
         ledger.put(LEARNED.insert_or_replace, ("e", "m", "{}"))
         waiting = asyncio.create_task(ledger.commit())
@@ -100,7 +100,7 @@ async def test_who_is_cancelled_while_a_row_is_written_leaves_it_written(locatio
         assert ledger.rows("SELECT count(*) FROM learned") == [(1,)]
 
 
-async def test_no_reward_is_made_of_an_answer_that_is_not_recorded(location: str) -> None:
+async def test_no_reward_is_made_of_an_answer_that_is_not_recorded(location: str):
     with open_ledger(location) as ledger:
         judge = calipers.Judge(SimulatedJudge(QUALITY), ledger=ledger, orders=2)
         _ = judge.store
@@ -109,7 +109,7 @@ async def test_no_reward_is_made_of_an_answer_that_is_not_recorded(location: str
             await judge.score_group(GROUPS[0])
 
 
-async def test_any_text_comes_back_as_it_was(location: str) -> None:
+async def test_any_text_comes_back_as_it_was(location: str):
     texts = ["", "a\0b", "\0", "␀", "␀0\0␀", "half ? a pair", "😀 ümläut 中文", "x(µ/ý", "'\"\\;--"]
     for silent in (None, Answering("another")):
         with open_ledger(location) as ledger:
@@ -121,7 +121,7 @@ async def test_any_text_comes_back_as_it_was(location: str) -> None:
         assert silent is None or silent.calls == 0
 
 
-async def test_what_was_sent_is_kept_however_it_begins_and_however_long_it_is(location: str) -> None:
+async def test_what_was_sent_is_kept_however_it_begins_and_however_long_it_is(location: str):
     bodies = [b"x is the first letter", b"(\xc2\xb5/\xc3\xbd", b"\x00", "é".encode() * 20_000]
     with open_ledger(location) as ledger:
         recorder = Recorder(Run(ledger, SETTINGS, version="0"))
@@ -131,7 +131,7 @@ async def test_what_was_sent_is_kept_however_it_begins_and_however_long_it_is(lo
     assert sorted(kept) == sorted(bodies)
 
 
-async def test_long_groups_and_requests_come_back_as_they_were(location: str) -> None:
+async def test_long_groups_and_requests_come_back_as_they_were(location: str):
     long = group_of({"right": "again and " * 20_000, "far": "␀\0" * 9_000})
     lines = await scored(location, SimulatedJudge({"right": 0.9, "far": 0.1}), [long])
     assert await replayed_lines(location) == lines
@@ -139,7 +139,7 @@ async def test_long_groups_and_requests_come_back_as_they_were(location: str) ->
         assert next(iter(Replayer(ledger).groups())) == json.loads(json.dumps(long.to_dict()))
 
 
-async def test_a_failure_is_no_answer_and_its_cost_is_in_the_next_runs_bill(location: str) -> None:
+async def test_a_failure_is_no_answer_and_its_cost_is_in_the_next_runs_bill(location: str):
     class Failing(Answering):
         async def complete(self, request: JudgeRequest) -> Completion:
             raise PermanentError("server", "the judge is down")
@@ -152,7 +152,7 @@ async def test_a_failure_is_no_answer_and_its_cost_is_in_the_next_runs_bill(loca
     assert judge.calls == 1
 
 
-async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str) -> None:
+async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str):
     ledger, judge = open_ledger(location), Answering()
     recorder = Recorder(Run(ledger, SETTINGS, version="0"))
     ledger.close()
@@ -161,7 +161,7 @@ async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str
     assert judge.calls == 0
 
 
-async def test_a_reader_sees_the_ledger_as_it_was_when_it_was_opened_and_writes_nothing(location: str) -> None:
+async def test_a_reader_sees_the_ledger_as_it_was_when_it_was_opened_and_writes_nothing(location: str):
     with pytest.raises(LedgerError, match="no such ledger"):
         open_ledger(location, create=False)
     await scored(location, SimulatedJudge(QUALITY), GROUPS[:2])

@@ -45,7 +45,7 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
 }
 
 
-def test_what_is_no_ledger_is_one_clear_error(tmp_path: Path) -> None:
+def test_what_is_no_ledger_is_one_clear_error(tmp_path: Path):
     wrong, out = [], str(tmp_path / "o")
     for number, (kind, make) in enumerate(HOSTILE.items()):
         path = str(tmp_path / f"{number}.db")
@@ -67,7 +67,7 @@ def recorded(path: Path) -> Path:
     return path
 
 
-def test_values_of_another_kind_are_named_as_damage(tmp_path: Path) -> None:
+def test_values_of_another_kind_are_named_as_damage(tmp_path: Path):
     for number, statement in enumerate(("UPDATE groups SET source = 7", "UPDATE groups SET result = X'00'")):
         path = recorded(tmp_path / f"{number}.db")
         changed(statement)(path)
@@ -76,9 +76,7 @@ def test_values_of_another_kind_are_named_as_damage(tmp_path: Path) -> None:
         assert isinstance(replayed, LedgerError) == ("source" in statement)
 
 
-def test_names_in_a_ledger_lead_no_command_out_of_the_files_it_was_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_lead_no_command_out_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
     folder = tmp_path / "a" / "b"
     folder.mkdir(parents=True)
@@ -104,7 +102,7 @@ def test_names_in_a_ledger_lead_no_command_out_of_the_files_it_was_given(
     assert {"a/b/out.parquet", "a/b/out.html"} <= others <= {"a/b/out.parquet", "a/b/out.jsonl", "a/b/out.html"}
 
 
-async def test_on_a_full_disk_a_group_is_paid_for_once(tmp_path: Path) -> None:
+async def test_on_a_full_disk_a_group_is_paid_for_once(tmp_path: Path):
     backend = SimulatedJudge(QUALITY)
     large = group_of({name: os.urandom(60_000).hex() for name in ("right", "far")}, group_id="h")
     with Ledger(tmp_path / "l.db") as ledger:

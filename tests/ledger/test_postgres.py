@@ -39,9 +39,7 @@ WORKER = Path(__file__).parents[1] / "servers" / "shared_worker.py"
 SETTINGS = Judge(SimulatedJudge(QUALITY)).settings.to_dict()
 
 
-def test_a_server_that_cannot_be_used_is_one_sentence_with_the_remedy(
-    postgres: PostgresServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_server_that_cannot_be_used_is_one_sentence(postgres: PostgresServer, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
     for address, words in (
         (postgres.url(secret="wrong"), "password authentication failed.*Check the user and the password"),  # noqa: S106 - of a test
@@ -60,7 +58,7 @@ def test_a_server_that_cannot_be_used_is_one_sentence_with_the_remedy(
     assert not [one.name for one in threading.enumerate() if one.name == "calipers-ledger"]
 
 
-def test_missing_rights_are_told_with_the_grants_that_help(postgres: PostgresServer) -> None:
+def test_missing_rights_are_told_with_the_grants_that_help(postgres: PostgresServer):
     schema = "ledger_of_clerk"
     postgres.run("psql", "-c", "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
     url = postgres.url(schema, user="clerk", secret="clerk")  # noqa: S106 - of a test
@@ -77,9 +75,7 @@ def test_missing_rights_are_told_with_the_grants_that_help(postgres: PostgresSer
         Run(ledger, SETTINGS, version="0")
 
 
-def test_a_schema_of_another_program_or_of_a_newer_version_is_not_touched(
-    postgres: PostgresServer, postgres_url: str
-) -> None:
+def test_a_foreign_or_newer_schema_is_not_touched(postgres: PostgresServer, postgres_url: str):
     postgres.run("psql", "-c", "CREATE SCHEMA taken", "-c", "CREATE TABLE taken.payroll (x int)")
     with pytest.raises(LedgerError, match="another program's tables"):
         open_ledger(postgres.url("taken"))
@@ -113,9 +109,7 @@ def two(postgres_url: str) -> Iterator[tuple[PostgresLedger, PostgresLedger]]:
         yield one, other
 
 
-async def test_a_question_whose_asker_fails_or_is_cancelled_goes_to_who_waits(
-    two: tuple[PostgresLedger, PostgresLedger],
-) -> None:
+async def test_a_question_that_is_given_up_goes_to_who_waits(two: tuple[PostgresLedger, PostgresLedger]):
     judge = Slow()
     first, second = (Recorder(Run(ledger, SETTINGS, version="0")) for ledger in two)
     asker = asyncio.create_task(first.answer(0, request(), judge))
@@ -159,9 +153,7 @@ def results(process: subprocess.Popen[str]) -> dict[str, list[object]]:
     return {group: found for group, *found in map(json.loads, said.splitlines())}
 
 
-def test_two_processes_pay_once_and_one_that_is_killed_loses_only_what_was_in_flight(
-    postgres_url: str, tmp_path: Path
-) -> None:
+def test_of_two_processes_a_killed_one_loses_only_what_was_in_flight(postgres_url: str, tmp_path: Path):
     account, groups = tmp_path / "paid", 80
     one, two = workers(2, postgres_url, account, groups)
     wait_for_answers(account, 30)
@@ -178,9 +170,7 @@ def test_two_processes_pay_once_and_one_that_is_killed_loses_only_what_was_in_fl
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
-def test_a_server_that_restarts_in_a_run_costs_nothing(
-    postgres: PostgresServer, postgres_url: str, tmp_path: Path, how: signal.Signals
-) -> None:
+def test_a_restart_costs_nothing(postgres: PostgresServer, postgres_url: str, tmp_path: Path, how: signal.Signals):
     account, groups = tmp_path / "paid", 100
     (running,) = workers(1, postgres_url, account, groups)
     wait_for_answers(account, 40)
@@ -192,9 +182,7 @@ def test_a_server_that_restarts_in_a_run_costs_nothing(
         assert reader.rows("SELECT count(*) FROM groups") == [(groups,)]
 
 
-async def test_a_server_that_stays_away_ends_the_run_and_nothing_unrecorded_is_used(
-    postgres: PostgresServer, postgres_url: str
-) -> None:
+async def test_a_server_that_stays_away_ends_the_run(postgres: PostgresServer, postgres_url: str):
     judge = Slow()
     ledger = PostgresLedger(postgres_url)
     recorder = Recorder(Run(ledger, SETTINGS, version="0"))
@@ -223,9 +211,7 @@ async def test_a_server_that_stays_away_ends_the_run_and_nothing_unrecorded_is_u
         assert reader.rows("SELECT count(*) FROM answers") == [(0,)]
 
 
-async def test_a_restart_of_the_server_keeps_the_claims_of_the_living(
-    postgres: PostgresServer, postgres_url: str
-) -> None:
+async def test_a_restart_keeps_the_claims_of_the_living(postgres: PostgresServer, postgres_url: str):
     with PostgresLedger(postgres_url) as one, PostgresLedger(postgres_url) as other:
         await one.claim("held")
         postgres.stop(signal.SIGINT)
@@ -238,7 +224,7 @@ async def test_a_restart_of_the_server_keeps_the_claims_of_the_living(
         assert await asyncio.wait_for(waits, 10)
 
 
-async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, PostgresLedger]) -> None:
+async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, PostgresLedger]):
     one, other = two
     keys = [f"k{number}" for number in range(30)]
     for number, key in enumerate(keys):
@@ -251,7 +237,7 @@ async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, Post
     assert set(await asyncio.wait_for(asyncio.gather(*map(other.claim, keys)), 10)) == {True}
 
 
-async def test_a_server_that_does_not_answer_is_given_up(postgres: PostgresServer, postgres_url: str) -> None:
+async def test_a_server_that_does_not_answer_is_given_up(postgres: PostgresServer, postgres_url: str):
     lock = f"BEGIN; LOCK TABLE {Address.of(postgres_url).schema}.learned; SELECT pg_sleep(4); COMMIT"
     with PostgresLedger(postgres_url, patience=0.5) as ledger:
         locker = asyncio.create_task(asyncio.to_thread(postgres.run, "psql", "-c", lock))

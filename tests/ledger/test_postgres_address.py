@@ -11,7 +11,7 @@ from calipers.ledger import open_ledger, read_ledger
 from calipers.ledger.opening import Address
 
 
-def test_an_address_is_named_without_its_secrets() -> None:
+def test_an_address_is_named_without_its_secrets():
     secrets = ("p4ss", "p4ss%40word", "a%2Fb%23c")
     for secret in secrets:
         found = Address.of(f"postgresql://me:{secret}@db.example:5433/judges?schema=team_a&sslmode=require")
@@ -25,7 +25,7 @@ def test_an_address_is_named_without_its_secrets() -> None:
     assert Address.of("postgresql://me@[::1]:5433/judges").name == "postgresql://me@[::1]:5433/judges"
 
 
-def test_an_address_that_cannot_be_read_is_not_repeated() -> None:
+def test_an_address_that_cannot_be_read_is_not_repeated():
     for location in (
         "postgresql://me:p4ss/word@db/judges",
         "postgresql://me:p4ss#word@db/judges",
@@ -37,7 +37,7 @@ def test_an_address_that_cannot_be_read_is_not_repeated() -> None:
         assert "p4ss" not in str(told.value).replace("schema=p4ss%3B%20DROP", "")
 
 
-def test_without_the_driver_it_is_one_sentence_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_driver_it_is_one_sentence_with_the_command(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     for opened in (open_ledger, read_ledger):
         with pytest.raises(LedgerError, match=r"me@db/judges: .* pip install 'calipers\[postgres\]'"):

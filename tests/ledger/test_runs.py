@@ -198,7 +198,7 @@ async def test_an_ask_whose_question_was_never_put_replays_as_the_failure_it_was
     assert (first["status"], first["trajectories"][0]["reason"]) == ("failed", "the deadline passed")
 
 
-async def test_a_replay_reads_a_runs_groups_in_order_records_nothing_and_asks_nobody(tmp_path: Path) -> None:
+async def test_a_replay_reads_a_runs_groups_in_order_records_nothing_and_asks_nobody(tmp_path: Path):
     def everything() -> list[Any]:
         return [ledger.rows(f"SELECT * FROM {table}") for table in ("asks", "groups", "answers", "runs")]  # noqa: S608 - ours
 

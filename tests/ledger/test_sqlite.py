@@ -87,7 +87,7 @@ def test_what_is_compressed_rots_likewise(tmp_path: Path):
                 ledger.decoded(stored, list)
 
 
-def test_no_statement_numbers_its_values_which_python_3_14_refuses() -> None:
+def test_no_statement_numbers_its_values_which_python_3_14_refuses():
     """``?1`` with a sequence of values is an error there, and a warning in 3.12: only ``?`` works everywhere."""
     numbered = [
         f"{path.name}:{node.lineno}"

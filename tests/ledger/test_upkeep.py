@@ -42,7 +42,7 @@ def replay(location: str, run: int, out: Path) -> bytes:
     return out.read_bytes()
 
 
-def test_a_sound_ledger_is_sound_and_damage_is_named(location: str) -> None:
+def test_a_sound_ledger_is_sound_and_damage_is_named(location: str):
     score(location)
     assert "all can be read" in done("ledger", "verify", location)
     with open_ledger(location) as ledger:
@@ -56,7 +56,7 @@ def test_a_sound_ledger_is_sound_and_damage_is_named(location: str) -> None:
     assert "run 1: its settings cannot be read" in found.output
 
 
-def test_pruning_removes_old_runs_and_only_the_answers_that_nobody_uses(location: str, tmp_path: Path) -> None:
+def test_pruning_removes_old_runs_and_only_the_answers_that_nobody_uses(location: str, tmp_path: Path):
     def counted(*tables: str) -> list[int]:
         with read_ledger(location) as reader:
             return [reader.rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables]  # noqa: S608 - ours
@@ -80,7 +80,7 @@ def test_pruning_removes_old_runs_and_only_the_answers_that_nobody_uses(location
     assert call("ledger", "prune", location).return_value != 0  # without saying what
 
 
-def test_a_ledger_is_exported(location: str, tmp_path: Path) -> None:
+def test_a_ledger_is_exported(location: str, tmp_path: Path):
     pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
     score(location)
     out = tmp_path / "out.parquet"
@@ -99,7 +99,7 @@ def test_a_ledger_is_exported(location: str, tmp_path: Path) -> None:
     assert isinstance(refused.exception, CalipersError)
 
 
-def test_a_ledger_is_shown_wherever_it_is_and_its_password_nowhere(location: str, tmp_path: Path) -> None:
+def test_a_ledger_is_shown_wherever_it_is_and_its_password_nowhere(location: str, tmp_path: Path):
     groups = write_lines(tmp_path / "groups.jsonl", [group_of(FOUR, group_id="one").to_dict()])
     out, page = tmp_path / "out.jsonl", tmp_path / "report.html"
     outputs = [
@@ -120,7 +120,7 @@ def test_a_ledger_is_shown_wherever_it_is_and_its_password_nowhere(location: str
 
 
 @pytest.mark.heavy
-def test_a_dump_of_postgres_restores_the_ledger(postgres: PostgresServer, postgres_url: str, tmp_path: Path) -> None:
+def test_a_dump_of_postgres_restores_the_ledger(postgres: PostgresServer, postgres_url: str, tmp_path: Path):
     score(postgres_url)
     wanted = replay(postgres_url, 1, tmp_path / "a.jsonl")
     schema = Address.of(postgres_url).schema

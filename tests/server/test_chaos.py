@@ -67,9 +67,7 @@ async def scored_in_chaos(url: str, groups: int, seed: int) -> None:
         assert {(one.reward, one.status, one.rewarded) for one in found} == {(worker.worth, "scored", SIZE)}
 
 
-async def test_with_duplicated_delayed_reordered_and_cut_requests_nothing_is_wrong_or_judged_twice(
-    faulty: FaultyServer, tmp_path: Path
-) -> None:
+async def test_nothing_is_wrong_or_judged_twice_in_chaos(faulty: FaultyServer, tmp_path: Path):
     faulty.script(worth())
     async with served(faulty, ledger=str(tmp_path / "l.db")) as server, CuttingProxy(server.port) as proxy:
         proxy.plan = plan(random.Random(1), 200)
@@ -80,9 +78,7 @@ async def test_with_duplicated_delayed_reordered_and_cut_requests_nothing_is_wro
         assert [status for _, status in server.service.counts.requests if status >= 500] == []
 
 
-async def test_a_server_that_ends_in_the_middle_loses_no_reward_and_asks_nothing_again(
-    faulty: FaultyServer, tmp_path: Path
-) -> None:
+async def test_a_server_that_ends_in_chaos_loses_no_reward(faulty: FaultyServer, tmp_path: Path):
     faulty.script(worth())
     ledger = str(tmp_path / "l.db")
     async with served(faulty, ledger=ledger) as first, CuttingProxy(first.port) as proxy:
@@ -96,7 +92,7 @@ async def test_a_server_that_ends_in_the_middle_loses_no_reward_and_asks_nothing
     assert questions(faulty) == 30
 
 
-async def test_clients_that_never_come_back_leave_nothing_behind(faulty: FaultyServer) -> None:
+async def test_clients_that_never_come_back_leave_nothing_behind(faulty: FaultyServer):
     faulty.script(worth())
     async with served(faulty, wait=2.0) as server:
         bodies = [
@@ -122,7 +118,7 @@ async def test_clients_that_never_come_back_leave_nothing_behind(faulty: FaultyS
     [["--groups", "100", "--kills", "5"], ["--groups", "60", "--kills", "3", "--sqlite"]],
     ids=["Postgres", "SQLite"],
 )
-def test_replicas_judge_and_database_that_are_killed_at_random_cost_no_reward(options: list[str]) -> None:
+def test_replicas_judge_and_database_that_are_killed_at_random_cost_no_reward(options: list[str]):
     # The kills are bounded, because a machine that is too busy to start a server between two of them would never end.
     # They begin early, because a machine with nothing else to do has all rewards in three seconds.
     if "--sqlite" not in options and (find_spec("asyncpg") is None or programs() is None):
@@ -135,7 +131,7 @@ def test_replicas_judge_and_database_that_are_killed_at_random_cost_no_reward(op
     assert "none" not in done.stdout, done.stdout
 
 
-def test_a_question_asked_twice_is_excused_only_by_a_kill_that_found_it_in_flight() -> None:
+def test_a_question_asked_twice_is_excused_only_by_a_kill_that_found_it_in_flight():
     twice = ["asked 1 7 10.0", "answered 1 7 10.3", "asked 2 7 20.0", "answered 2 7 20.3"]
     lost, other = [twice[0], *twice[2:]], ["asked 1 7 10.0", "asked 2 8 10.0"]
     cases: list[tuple[list[str], list[Kill], bool]] = [

@@ -21,7 +21,7 @@ async def scored(client: AsyncClient, **more: Any) -> list[RolloutAnswer]:
     return await asyncio.gather(*sent)
 
 
-async def test_a_rollout_is_answered_though_each_request_waits_only_a_second(faulty: FaultyServer) -> None:
+async def test_a_rollout_is_answered_though_each_request_waits_only_a_second(faulty: FaultyServer):
     faulty.script(worth())
     asked: dict[str, Any] = {"context": PROMPT, "rubric": "Be funny."}
     async with served(faulty) as server, AsyncClient(server.url, hold=1) as client:
@@ -33,7 +33,7 @@ async def test_a_rollout_is_answered_though_each_request_waits_only_a_second(fau
         assert questions(faulty) == 1
 
 
-async def test_synchronous_code_in_threads_gets_the_same(faulty: FaultyServer) -> None:
+async def test_synchronous_code_in_threads_gets_the_same(faulty: FaultyServer):
     faulty.script(worth())
 
     def score(url: str, index: int) -> RolloutAnswer:
@@ -45,7 +45,7 @@ async def test_synchronous_code_in_threads_gets_the_same(faulty: FaultyServer) -
         assert [one.reward for one in answers] == [0.2, 0.9, 0.55]
 
 
-async def test_a_whole_group_comes_back_as_the_result_a_judge_would_return(faulty: FaultyServer) -> None:
+async def test_a_whole_group_comes_back_as_the_result_a_judge_would_return(faulty: FaultyServer):
     faulty.script(worth())
     async with served(faulty) as server, AsyncClient(server.url) as client:
         result = await client.score_group(GROUP)
@@ -54,14 +54,14 @@ async def test_a_whole_group_comes_back_as_the_result_a_judge_would_return(fault
         assert (await client.score_group(as_group(GROUP))).to_dict() == result.to_dict()
 
 
-async def test_a_refusal_is_raised_once_with_the_servers_words(faulty: FaultyServer) -> None:
+async def test_a_refusal_is_raised_once_with_the_servers_words(faulty: FaultyServer):
     async with served(faulty) as server, AsyncClient(server.url) as client:
         with pytest.raises(InputError, match=r"index 3 is not below group_size 3.*HTTP 422, request \w+"):
             await client.score_rollout("g", 3, 3, [])
         assert sum(server.service.counts.requests.values()) == 1
 
 
-async def test_what_cannot_be_answered_ends_in_an_error_that_says_why(faulty: FaultyServer) -> None:
+async def test_what_cannot_be_answered_ends_in_an_error_that_says_why(faulty: FaultyServer):
     def answer(status: int, words: str) -> Answer:
         return Answer(status, {"error": words, "request_id": "r"})
 
@@ -78,7 +78,7 @@ async def test_what_cannot_be_answered_ends_in_an_error_that_says_why(faulty: Fa
                 await client.score_rollout("g", 3, 0, [])
 
 
-async def test_a_full_server_is_asked_again_when_it_says(faulty: FaultyServer) -> None:
+async def test_a_full_server_is_asked_again_when_it_says(faulty: FaultyServer):
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -92,7 +92,7 @@ async def test_a_full_server_is_asked_again_when_it_says(faulty: FaultyServer) -
     assert slept[1] < 3
 
 
-def test_an_argument_that_cannot_work_is_refused_and_no_secret_is_shown() -> None:
+def test_an_argument_that_cannot_work_is_refused_and_no_secret_is_shown():
     urls: list[Any] = [
         "localhost:8017",
         "http://127.0.0.1:99999",
@@ -115,7 +115,7 @@ def test_an_argument_that_cannot_work_is_refused_and_no_secret_is_shown() -> Non
             Client("http://127.0.0.1:1", **named)
 
 
-async def test_an_address_that_only_the_http_library_refuses_ends_at_once() -> None:
+async def test_an_address_that_only_the_http_library_refuses_ends_at_once():
     async with AsyncClient("http://x..y") as client:
         with pytest.raises(ConfigError, match="no request can be sent to this URL"):
             await client.score_rollout("g", 3, 0, [])
@@ -133,9 +133,7 @@ async def no_sleep(_: float) -> None:
     pass
 
 
-async def test_a_proxys_failure_is_survived_and_logged_once(
-    faulty: FaultyServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_proxys_failure_is_logged_once(faulty: FaultyServer, caplog: pytest.LogCaptureFixture):
     for failure in [
         Answer(status=503, body=b"<html>no healthy upstream"),
         Answer(status=500, body=b"<html>"),
@@ -152,7 +150,7 @@ async def test_a_proxys_failure_is_survived_and_logged_once(
         assert [one.getMessage().count(f"HTTP {failure.status}") for one in caplog.records] == [1]
 
 
-async def test_a_reply_that_is_not_the_answer_is_refused(faulty: FaultyServer) -> None:
+async def test_a_reply_that_is_not_the_answer_is_refused(faulty: FaultyServer):
     for reply, said in [
         (Answer(body=b"<html>login</html>"), "not JSON"),
         (Answer(body=b"null"), "not a JSON object"),
@@ -175,7 +173,7 @@ ROWS = [{"id": name, "status": "scored", "reward": 0.5} for name in ("a", "2")]
 RESULT = {"group_id": "g", "status": "scored", "trajectories": ROWS, "judge_calls": 1, "usage": {}, "warnings": []}
 
 
-async def test_another_groups_result_is_refused(faulty: FaultyServer) -> None:
+async def test_another_groups_result_is_refused(faulty: FaultyServer):
     group = {"group_id": "g", "trajectories": [{"id": "a", "messages": []}, {"messages": []}]}
     cases: list[tuple[dict[str, Any], str]] = [
         ({"trajectories": None}, "its trajectories is None"),
@@ -193,7 +191,7 @@ async def test_another_groups_result_is_refused(faulty: FaultyServer) -> None:
                 await client.score_group(group)
 
 
-async def test_messages_that_json_cannot_express_are_refused_unsent(faulty: FaultyServer) -> None:
+async def test_messages_that_json_cannot_express_are_refused_unsent(faulty: FaultyServer):
     cases: list[tuple[Any, str]] = [
         ("hello", "messages must be a list of objects, not text"),
         (None, "messages must be a list of objects, not null"),
@@ -212,7 +210,7 @@ async def test_messages_that_json_cannot_express_are_refused_unsent(faulty: Faul
     assert not faulty.asked
 
 
-async def test_a_proxy_can_send_all_requests_for_a_group_to_the_same_server(faulty: FaultyServer) -> None:
+async def test_a_proxy_can_send_all_requests_for_a_group_to_the_same_server(faulty: FaultyServer):
     late = {"status": "late", "reward": None, "reason": "late"}
     faulty.script(lambda asked: Answer(body=late | {name: asked.body[name] for name in ("group_id", "index")}))
     for run in ("", "b"):

@@ -29,9 +29,7 @@ from servers.faulty_server import FaultyServer
 # --- the end ----------------------------------------------------------------------------------------------------------
 
 
-async def test_at_the_end_open_groups_and_those_of_a_slow_judge_are_sent_away_to_come_again(
-    faulty: FaultyServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_open_and_slow_groups_are_sent_away_at_the_end(faulty: FaultyServer, caplog: pytest.LogCaptureFixture):
     answer = worth()
     faulty.script(lambda asked: replace(answer(asked), hang="Score these attempts" in str(asked.body)))
     async with served(faulty, grace=1.0) as server:
@@ -46,7 +44,7 @@ async def test_at_the_end_open_groups_and_those_of_a_slow_judge_are_sent_away_to
     assert [one for one in caplog.records if one.exc_info and one.name.startswith(("uvicorn", "calipers"))] == []
 
 
-async def test_while_the_server_ends_a_caller_cannot_keep_its_connection_and_come_again(faulty: FaultyServer) -> None:
+async def test_while_the_server_ends_a_caller_cannot_keep_its_connection_and_come_again(faulty: FaultyServer):
     async with served(faulty) as server:
         assert (await server.get("/readyz")).body == {"status": "ready", "reason": None}
         server.service.drain()
@@ -55,9 +53,7 @@ async def test_while_the_server_ends_a_caller_cannot_keep_its_connection_and_com
         assert (await server.get("/readyz")).body["reason"] == "it is about to end"
 
 
-async def test_a_request_that_does_not_arrive_is_refused_and_does_not_delay_the_end(
-    faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_request_that_does_not_arrive_is_refused(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch):
     half = b"POST /v1/rollouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"
     async with served(faulty, grace=1.0) as server:
         monkeypatch.setattr("calipers.server.limits.TO_READ", 0.2)
@@ -77,7 +73,7 @@ async def test_a_request_that_does_not_arrive_is_refused_and_does_not_delay_the_
 # --- room -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_full_server_refuses_new_groups_and_never_a_member_of_an_admitted_one(faulty: FaultyServer) -> None:
+async def test_a_full_server_refuses_new_groups_and_never_a_member_of_an_admitted_one(faulty: FaultyServer):
     faulty.script(worth())
     async with served(faulty, rollouts=3) as server:
         waiting = await server.held(*THREE[:2])
@@ -93,7 +89,7 @@ async def test_a_full_server_refuses_new_groups_and_never_a_member_of_an_admitte
         assert (await server.rollouts(rollout(0, size=5, group="k")))[0].status == 422
 
 
-async def test_bytes_are_bounded_too(faulty: FaultyServer) -> None:
+async def test_bytes_are_bounded_too(faulty: FaultyServer):
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(4):
             yield b"x" * 1500
@@ -111,9 +107,7 @@ async def test_bytes_are_bounded_too(faulty: FaultyServer) -> None:
         Room(rollouts=1, size=10).require_fits(11)
 
 
-async def test_a_group_that_never_fits_is_refused_for_good_and_not_sent_away_to_come_again(
-    faulty: FaultyServer,
-) -> None:
+async def test_a_group_that_never_fits_is_refused_for_good(faulty: FaultyServer):
     big = [{"role": "assistant", "content": "x" * 1250}]
     async with served(faulty, size=1000, body=4000) as server:
         both = [asyncio.ensure_future(server.post("/v1/rollouts", {**one, "messages": big})) for one in THREE[:2]]
@@ -124,7 +118,7 @@ async def test_a_group_that_never_fits_is_refused_for_good_and_not_sent_away_to_
         await asyncio.gather(*both)
 
 
-async def test_bodies_that_are_being_sent_are_bounded_together(faulty: FaultyServer) -> None:
+async def test_bodies_that_are_being_sent_are_bounded_together(faulty: FaultyServer):
     head = b"POST /v1/rollouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 250000\r\n\r\n"
     async with served(faulty, size=2**18, body=2**18) as server:
         opened = [await server.connect() for _ in range(6)]
@@ -141,7 +135,7 @@ async def first_of(futures: list[asyncio.Task[Any]]) -> Any:
     return (await asyncio.wait(futures, return_when="FIRST_COMPLETED"))[0].pop().result()
 
 
-async def test_what_a_group_announces_takes_no_place_of_others(faulty: FaultyServer) -> None:
+async def test_what_a_group_announces_takes_no_place_of_others(faulty: FaultyServer):
     faulty.script(worth())
     async with served(faulty, rollouts=5000) as server:
         waiting = await server.held(*(rollout(0, group=f"tiny {n}", size=4096) for n in range(4)))
@@ -153,7 +147,7 @@ async def test_what_a_group_announces_takes_no_place_of_others(faulty: FaultySer
 # --- requests and connections -----------------------------------------------------------------------------------------
 
 
-async def test_a_request_may_say_how_long_it_waits_and_is_not_compressed(faulty: FaultyServer) -> None:
+async def test_a_request_may_say_how_long_it_waits_and_is_not_compressed(faulty: FaultyServer):
     async with served(faulty) as server:
         for wait, applied in (("Wait=1", "wait=1"), ("respond-async, wait = 1", "wait=1")):
             reply = await server.post("/v1/rollouts", THREE[0], headers={"Prefer": wait})
@@ -163,7 +157,7 @@ async def test_a_request_may_say_how_long_it_waits_and_is_not_compressed(faulty:
         assert (reply.status, reply.body["kind"]) == (415, "compressed")
 
 
-async def test_without_tokens_only_requests_of_this_machine_are_answered(faulty: FaultyServer) -> None:
+async def test_without_tokens_only_requests_of_this_machine_are_answered(faulty: FaultyServer):
     async with served(faulty) as server:
         foreign = ({"Host": "rebound.example"}, {"Origin": "https://page.example"}, {"Origin": "null"})
         for headers in foreign:
@@ -176,7 +170,7 @@ async def test_without_tokens_only_requests_of_this_machine_are_answered(faulty:
         assert (await server.get("/healthz", headers={"Host": "judge.example"})).status == 200
 
 
-async def test_headers_and_idle_connections_are_bounded(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_headers_and_idle_connections_are_bounded(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch):
     async def is_cut(*parts: bytes) -> bool:
         try:
             reader, writer = await server.connect(*parts)
@@ -192,7 +186,7 @@ async def test_headers_and_idle_connections_are_bounded(faulty: FaultyServer, mo
         assert await is_cut(b"GET /healthz HTTP/1.1\r\nHost:")
 
 
-async def test_the_server_sends_an_answers_body_at_once_and_not_when_its_head_was_acknowledged() -> None:
+async def test_the_server_sends_an_answers_body_at_once_and_not_when_its_head_was_acknowledged():
     at_once: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -207,9 +201,7 @@ async def test_the_server_sends_an_answers_body_at_once_and_not_when_its_head_wa
         await caller.wait_closed()
 
 
-async def test_a_system_without_open_files_is_a_reason_to_come_again_and_the_search_needs_none(
-    faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_open_files_a_caller_is_to_come_again(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch):
     async def failing(*_: object) -> None:
         raise OSError(24, "Too many open files")
 
@@ -223,7 +215,7 @@ async def test_a_system_without_open_files_is_a_reason_to_come_again_and_the_sea
 
 
 @pytest.mark.slow
-async def test_megabytes_of_hostile_text_keep_nobody_waiting(faulty: FaultyServer) -> None:
+async def test_megabytes_of_hostile_text_keep_nobody_waiting(faulty: FaultyServer):
     faulty.script(worth())
     async with served(faulty, wait=1.0, quorum=3) as server:
         for text in ("<|im_start|>", "a\u200b", "a\u202eb "):
@@ -241,7 +233,7 @@ async def test_megabytes_of_hostile_text_keep_nobody_waiting(faulty: FaultyServe
 # --- tenants and ledgers ----------------------------------------------------------------------------------------------
 
 
-async def test_each_token_has_its_own_groups_ledger_and_budget(faulty: FaultyServer, tmp_path: Path) -> None:
+async def test_each_token_has_its_own_groups_ledger_and_budget(faulty: FaultyServer, tmp_path: Path):
     faulty.script(worth())
     budget = {"budget": {"calls": 1}}
     async with served(faulty, tenants=ANN_AND_BOB, ledger=str(tmp_path / "l.db"), judge=budget) as server:
@@ -260,7 +252,7 @@ async def test_each_token_has_its_own_groups_ledger_and_budget(faulty: FaultySer
     assert (found >= {"ann.l.db", "bob.l.db"}, "l.db" in found) == (True, False)
 
 
-async def test_the_room_of_a_tenant_is_its_own(faulty: FaultyServer) -> None:
+async def test_the_room_of_a_tenant_is_its_own(faulty: FaultyServer):
     faulty.script(worth())
     async with served(faulty, tenants=ANN_AND_BOB, rollouts=6) as server:
         many = [rollout(0, group=str(n)) for n in range(4)]
@@ -271,7 +263,7 @@ async def test_the_room_of_a_tenant_is_its_own(faulty: FaultyServer) -> None:
         await asyncio.gather(*waiting)
 
 
-async def test_the_lost_run_of_one_of_several_tenants_is_no_reason_not_to_be_ready(faulty: FaultyServer) -> None:
+async def test_the_lost_run_of_one_of_several_tenants_is_no_reason_not_to_be_ready(faulty: FaultyServer):
     for tenants, status in ((ANN_AND_BOB, 200), (ANN_AND_BOB[:1], 503)):
         async with served(faulty, tenants=tenants, patience=1) as server:
             server.service.tenant_of("Bearer ann").run.lost_before_judging("g", "nobody came")
@@ -279,9 +271,9 @@ async def test_the_lost_run_of_one_of_several_tenants_is_no_reason_not_to_be_rea
             assert (await server.get("/readyz")).status == status
 
 
-async def test_a_server_is_ready_while_the_ledger_of_any_of_its_tenants_can_be_read(
+async def test_one_readable_ledger_keeps_a_server_ready(
     faulty: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     faulty.script(worth())
     async with served(faulty, tenants=ANN_AND_BOB, ledger=str(tmp_path / "l.db")) as server:
         ann, bob = (server.service.tenant_of(f"Bearer {name}").ledger for name in ("ann", "bob"))
@@ -297,9 +289,9 @@ async def test_a_server_is_ready_while_the_ledger_of_any_of_its_tenants_can_be_r
         assert (reply.status, reply.body["reason"]) == (503, "the ledger cannot be used; the server's log says why")
 
 
-async def test_neither_a_locked_ledger_nor_one_that_cannot_be_written_stops_others_or_costs_a_question(
+async def test_a_locked_or_full_ledger_costs_no_question(
     faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     faulty.script(worth())
     async with served(faulty, ledger=str(tmp_path / "l.db")) as server:
         with contextlib.closing(sqlite3.connect(tmp_path / "l.db", isolation_level=None)) as other:

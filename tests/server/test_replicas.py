@@ -16,7 +16,7 @@ from servers.faulty_server import FaultyServer
 pytestmark = [pytest.mark.heavy, pytest.mark.slow]
 
 
-async def test_a_group_that_reaches_one_server_is_known_at_both(faulty: FaultyServer, postgres_url: str) -> None:
+async def test_a_group_that_reaches_one_server_is_known_at_both(faulty: FaultyServer, postgres_url: str):
     faulty.script(worth())
     async with served(faulty, ledger=postgres_url) as one, served(faulty, ledger=postgres_url) as other:
         first = await one.rollouts(*THREE)
@@ -25,9 +25,7 @@ async def test_a_group_that_reaches_one_server_is_known_at_both(faulty: FaultySe
     assert questions(faulty) == 1
 
 
-async def test_a_group_that_is_spread_over_servers_has_no_signal_and_the_reason_names_the_routing(
-    faulty: FaultyServer, postgres_url: str
-) -> None:
+async def test_a_group_that_is_spread_over_servers_has_no_signal(faulty: FaultyServer, postgres_url: str):
     faulty.script(worth())
     shared: dict[str, Any] = {"ledger": postgres_url, "wait": 1.0}
     async with served(faulty, **shared) as one, served(faulty, **shared) as other:

@@ -15,7 +15,7 @@ from served import GROUP, THREE, questions, rewards, rollout, served, until
 from servers.faulty_server import Answer, Asked, FaultyServer
 
 
-async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(faulty: FaultyServer) -> None:
+async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(faulty: FaultyServer):
     faulty.script(worth())
     async with served(faulty) as server:
         replies = await server.rollouts(*reversed(THREE))
@@ -28,9 +28,7 @@ async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(
         assert server.waiting == 0
 
 
-async def test_the_same_rollout_twice_is_one_rollout_before_during_and_after_the_judging(
-    faulty: FaultyServer, store: str | None
-) -> None:
+async def test_the_same_rollout_twice_is_one_rollout(faulty: FaultyServer, store: str | None):
     faulty.script(worth())
     async with served(faulty, ledger=store) as server:
         assert (await server.post("/v1/rollouts", THREE[0], headers={"Prefer": "wait=1"})).body == {"status": "waiting"}
@@ -40,7 +38,7 @@ async def test_the_same_rollout_twice_is_one_rollout_before_during_and_after_the
         assert questions(faulty) == 1
 
 
-async def test_at_the_deadline_a_quorum_is_judged_and_less_than_a_quorum_gets_no_number(faulty: FaultyServer) -> None:
+async def test_at_the_deadline_a_quorum_is_judged_and_less_than_a_quorum_gets_no_number(faulty: FaultyServer):
     faulty.script(worth())
     async with served(faulty, wait=0.3) as server:
         alone = await server.held(rollout(0, group="alone"))
@@ -52,9 +50,7 @@ async def test_at_the_deadline_a_quorum_is_judged_and_less_than_a_quorum_gets_no
         assert (questions(faulty), server.waiting) == (1, 0)
 
 
-async def test_a_rollout_without_messages_is_lost_and_its_siblings_do_not_wait(
-    faulty: FaultyServer, tmp_path: Path
-) -> None:
+async def test_the_siblings_of_a_lost_rollout_do_not_wait(faulty: FaultyServer, tmp_path: Path):
     faulty.script(worth())
     lost, ledger = {**THREE[2], "messages": []}, str(tmp_path / "l.db")
     async with served(faulty, ledger=ledger) as server:
@@ -68,7 +64,7 @@ async def test_a_rollout_without_messages_is_lost_and_its_siblings_do_not_wait(
         assert (await server.rollouts(lost))[0].body == replies[2].body
 
 
-async def test_a_failed_judgment_is_never_a_number(faulty: FaultyServer) -> None:
+async def test_a_failed_judgment_is_never_a_number(faulty: FaultyServer):
     for never, down, statuses, numbers in [
         ([55], None, ["scored", "scored", "abstained"], [0.2, 0.9, None]),
         ([55, 90], None, ["too_few", "abstained", "abstained"], [None] * 3),
@@ -82,9 +78,7 @@ async def test_a_failed_judgment_is_never_a_number(faulty: FaultyServer) -> None
 
 
 @pytest.mark.parametrize("answered", [False, True])
-async def test_what_contradicts_or_cannot_be_read_is_refused_and_changes_nothing(
-    faulty: FaultyServer, *, answered: bool
-) -> None:
+async def test_what_contradicts_or_cannot_be_read_is_refused(faulty: FaultyServer, *, answered: bool):
     cases: list[tuple[dict[str, Any], int, str]] = [
         ({"messages": rollout(0, 1)["messages"]}, 409, "arrived before with other messages"),
         ({"group_size": 4}, 409, "has group_size 3"),
@@ -119,7 +113,7 @@ async def test_what_contradicts_or_cannot_be_read_is_refused_and_changes_nothing
         assert questions(faulty) == 1
 
 
-async def test_equal_groups_of_two_runs_and_equal_prompts_of_two_groups_stay_apart(faulty: FaultyServer) -> None:
+async def test_equal_groups_of_two_runs_and_equal_prompts_of_two_groups_stay_apart(faulty: FaultyServer):
     faulty.script(worth())
     async with served(faulty) as server:
         second = [{**one, "run": "b", "messages": THREE[2 - place]["messages"]} for place, one in enumerate(THREE)]
@@ -128,7 +122,7 @@ async def test_equal_groups_of_two_runs_and_equal_prompts_of_two_groups_stay_apa
         assert rewards(replies) == [0.2, 0.9, 0.55, 0.55, 0.9, 0.2, 0.2, 0.9, 0.55]
 
 
-def test_two_groups_never_share_a_name_in_the_ledger() -> None:
+def test_two_groups_never_share_a_name_in_the_ledger():
     runs, groups = ("", "a", "b", "a:b", "a%3Ab", ":"), ("a:b", "b", ":b", "a:a:b", "", ":")
     assert len({collector.recorded_name(run, group) for run in runs for group in groups}) == len(runs) * len(groups)
 
@@ -136,7 +130,7 @@ def test_two_groups_never_share_a_name_in_the_ledger() -> None:
 # --- after a restart --------------------------------------------------------------------------------------------------
 
 
-async def test_a_restart_loses_nothing_that_was_answered(faulty: FaultyServer, tmp_path: Path) -> None:
+async def test_a_restart_loses_nothing_that_was_answered(faulty: FaultyServer, tmp_path: Path):
     faulty.script(worth(never=[55]))
     ledger, named = str(tmp_path / "ledger.db"), [{**one, "run": "b"} for one in THREE]
     async with served(faulty, ledger=ledger) as server:
@@ -150,9 +144,7 @@ async def test_a_restart_loses_nothing_that_was_answered(faulty: FaultyServer, t
         assert questions(faulty) == asked
 
 
-async def test_answers_that_are_no_longer_in_memory_come_from_the_ledger(
-    faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_old_answers_come_from_the_ledger(faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(collector, "_REMEMBERED", 1)
     faulty.script(worth())
     async with served(faulty, ledger=str(tmp_path / "ledger.db")) as server:
@@ -160,9 +152,7 @@ async def test_answers_that_are_no_longer_in_memory_come_from_the_ledger(
             assert rewards(await server.rollouts(*({**one, "group_id": group} for one in THREE))) == [0.2, 0.9, 0.55]
 
 
-async def test_a_group_that_nobody_waits_for_is_judged_to_its_end_when_the_server_ends(
-    faulty: FaultyServer, tmp_path: Path
-) -> None:
+async def test_a_group_is_judged_to_its_end_when_the_server_ends(faulty: FaultyServer, tmp_path: Path):
     answer, released = worth(), threading.Event()
 
     def held(asked: Asked) -> Answer:
@@ -186,7 +176,7 @@ async def test_a_group_that_nobody_waits_for_is_judged_to_its_end_when_the_serve
 # --- other forms ------------------------------------------------------------------------------------------------------
 
 
-async def test_no_body_however_broken_is_more_than_a_refusal(faulty: FaultyServer) -> None:
+async def test_no_body_however_broken_is_more_than_a_refusal(faulty: FaultyServer):
     async with served(faulty) as server:
         for body in (b"", b"{", b"[]", b"\xff", b"null", b"[" * 100_000):
             for path in ("/v1/rollouts", "/v1/groups", "/openrlhf", "/slime/remote_rm", "/verify"):
@@ -200,7 +190,7 @@ async def test_no_body_however_broken_is_more_than_a_refusal(faulty: FaultyServe
             assert (reply.status, reply.body["request_id"]) == (status, reply.headers["x-request-id"])
 
 
-async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty: FaultyServer, tmp_path: Path) -> None:
+async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty: FaultyServer, tmp_path: Path):
     faulty.script(worth())
     ledger = str(tmp_path / "l.db")
     async with served(faulty, ledger=ledger) as server:
@@ -218,7 +208,7 @@ async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty:
     assert questions(faulty) == 1
 
 
-async def test_a_rollouts_policy_version_reaches_the_metrics(faulty: FaultyServer) -> None:
+async def test_a_rollouts_policy_version_reaches_the_metrics(faulty: FaultyServer):
     faulty.script(worth())
     async with served(faulty) as server:
         versions: tuple[dict[str, Any], ...] = ({"policy_version": 5}, {"policy_version": [3, 4]}, {})

@@ -14,7 +14,7 @@ from calipers.server.tenants import ledgers_of, tenant_with, tenants_from, token
 LONG = "a-token-that-is-long-enough"
 
 
-def test_a_server_has_one_tenant_or_those_of_its_file_and_tells_them_apart_by_their_tokens(tmp_path: Path) -> None:
+def test_a_server_has_one_tenant_or_those_of_its_file_and_tells_them_apart_by_their_tokens(tmp_path: Path):
     (only,) = tenants_from(None, {})
     assert (only.name, only.digest, tenant_with(None, [only])) == ("default", None, only)
     named = tenants_from(None, {"CALIPERS_SERVER_TOKEN": LONG})
@@ -32,14 +32,14 @@ def test_a_server_has_one_tenant_or_those_of_its_file_and_tells_them_apart_by_th
         ledgers_of(tenants, "postgresql://ann:s3cret@db/rewards")
 
 
-def test_a_token_is_a_bearers_or_a_password() -> None:
+def test_a_token_is_a_bearers_or_a_password():
     basic = {name: f"Basic {b64encode(name.encode()).decode()}" for name in ("calipers:abc", "abc:", "abc")}
     sent = ("Bearer abc", "bearer  abc ", *basic.values())
     assert [token_of(one) for one in sent] == ["abc"] * 5
     assert [token_of(one) for one in ("Basic \xff", "Digest abc", "abc", None)] == [None] * 4
 
 
-def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(tmp_path: Path) -> None:
+def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(tmp_path: Path):
     path = tmp_path / "tokens.toml"
     environ = {"LONG": LONG, "SHORT": "short", "AGAIN": LONG}
     wrong = []
