@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration import calibrate
-from calipers.calibration.choice import SHARE_OF_BEST, choose_way
+from calipers.calibration.choice import SHARE_OF_BEST, Choice, choose_way
 from calipers.calibration.measures import Array
 from calipers.calibration.records import Cost, Key
 from calipers.calibration.series import fidelity_curve
@@ -28,11 +28,15 @@ def way(level: float | Array, tokens: float | None, *, judges: tuple[str, ...] =
     return Way(tuple(Key(one, "listwise", None, None) for one in judges), orders, 1, cost, fidelity, weights)
 
 
+def sure(choice: Choice | None) -> Choice:
+    assert choice is not None
+    return choice
+
+
 def test_within_a_limit_the_best_is_taken_and_an_unknown_price_is_outside_of_it():
     ways = [way(0.7, 100), way(0.79, 200, orders=2), way(0.80, 400, orders=4)]
     for most, orders in ((100, 1), (399, 2), (400, 4)):
-        found = choose_way(ways, {"tokens": most})
-        assert found is not None
+        found = sure(choose_way(ways, {"tokens": most}))
         assert found.way.orders == orders
     assert choose_way(ways, {"tokens": 50}) is None
     assert choose_way([way(0.7, None)], {"tokens": 50}) is None
@@ -44,8 +48,7 @@ def test_a_panel_must_surely_beat_what_costs_no_more():
     alone = generator.normal(0.6, 0.1, 40)
     hardly, surely = alone + 0.005 + np.tile([0.1, -0.1], 20), alone + 0.1 + np.tile([0.05, -0.05], 20)
     for panel, judges in ((hardly, ("a",)), (surely, ("a", "b"))):
-        found = choose_way([way(alone, 200, judges=("a",)), way(panel, 200, judges=("a", "b"))])
-        assert found is not None
+        found = sure(choose_way([way(alone, 200, judges=("a",)), way(panel, 200, judges=("a", "b"))]))
         assert found.way.judges == judges
         assert {one.judges for one in found.frontier} <= {("a",), judges}
 
@@ -53,8 +56,7 @@ def test_a_panel_must_surely_beat_what_costs_no_more():
 def test_the_figure_reported_is_of_groups_that_had_no_part_in_choosing():
     """Of many ways that are all worth nothing the best looks good, and must not when it is measured anew."""
     generator = np.random.default_rng(1)
-    found = choose_way([way(generator.normal(0.0, 0.5, 40), 100, orders=n) for n in range(1, 40)])
-    assert found is not None
+    found = sure(choose_way([way(generator.normal(0.0, 0.5, 40), 100, orders=n) for n in range(1, 40)]))
     assert found.fidelity is not None
     assert float(found.way.fidelity.mean()) > 0.1
     assert abs(found.fidelity) < 0.1
@@ -63,18 +65,15 @@ def test_the_figure_reported_is_of_groups_that_had_no_part_in_choosing():
 def test_ways_are_compared_on_the_groups_they_share_unless_those_are_few():
     """The dear one was only asked about easy groups."""
     easy = np.array([0.85] * 25 + [np.nan] * 15)
-    found = choose_way([way(np.array([0.9] * 25 + [0.1] * 15), 100), way(easy, 200, orders=2)])
-    assert found is not None
+    found = sure(choose_way([way(np.array([0.9] * 25 + [0.1] * 15), 100), way(easy, 200, orders=2)]))
     assert (found.way.orders, found.common.shared) == (1, True)
-    apart = choose_way([way(np.array([0.9] * 20 + [np.nan] * 20), 100), way(np.array([np.nan] * 20 + [0.8] * 20), 200)])
-    assert apart is not None
-    assert not apart.common.shared
+    first, last = np.array([0.9] * 20 + [np.nan] * 20), np.array([np.nan] * 20 + [0.8] * 20)
+    assert not sure(choose_way([way(first, 100), way(last, 200)])).common.shared
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 1.0), st.integers(1, 1000)), min_size=1, max_size=8))
 def test_no_cheaper_way_keeps_as_much(levels: list[tuple[float, int]]):
-    found = choose_way([way(level, tokens) for level, tokens in levels])
-    assert found is not None
+    found = sure(choose_way([way(level, tokens) for level, tokens in levels]))
     best = max(level for level, _ in levels)
     price = found.way.cost.of("tokens") or 0
     assert float(found.way.fidelity[0]) >= SHARE_OF_BEST * best - 1e-9
@@ -90,8 +89,7 @@ def test_the_best_of_many_panels_of_judges_that_know_nothing_is_not_believed():
         for line in rated(GROUPS, f"j{number}", 1.0):
             scores = {name: generator.gauss(0, 1) for name in line["parsed"]["scores"]}
             said.append(line | {"parsed": {"scores": scores}})
-    found = calibrate(GROUPS, said).choice
-    assert found is not None
+    found = sure(calibrate(GROUPS, said).choice)
     assert found.tried > 150
     assert float(np.nanmean(found.way.fidelity)) > 0.1
     assert found.fidelity is not None
@@ -102,8 +100,8 @@ def test_the_best_of_many_panels_of_judges_that_know_nothing_is_not_believed():
 def test_groups_of_one_prompt_have_no_held_out_figure_and_a_finding_says_so():
     every = [one | {"context": [{"role": "user", "content": "Who?"}]} for one in groups(40)]
     found = calibrate(every, list(rated(every, "j", 0.5)))
-    assert found.choice is not None
-    assert (found.choice.fidelity, found.choice.interval) == (None, None)
+    choice = sure(found.choice)
+    assert (choice.fidelity, choice.interval) == (None, None)
     assert "the groups have 1 prompt:" in {one.kind: one.text for one in found.findings}["one_prompt"]
 
 
@@ -196,5 +194,4 @@ def test_judges_that_contradict_each_other_exactly_have_no_signal_together():
     pairs = groups(40, names=("a", "b"))
     said = list(rated(pairs, "a", 0.5))
     found = calibrate(pairs, [*said, *(opposite(line, "b") for line in said)])
-    assert found.choice is not None
-    assert found.choice.way.judges == ("a",)
+    assert sure(found.choice).way.judges == ("a",)

@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 
 from calipers.doctor import Diagnosis, diagnose
-from calipers.doctor.examinee import Examinee
-from calipers.doctor.probes import PROBES
-from calipers.doctor.server import schema_request
 from calipers.errors import ConfigError
 from doctor.probe_judges import MODELS, form_of, judge, shown, truth
 from servers.faulty_server import Answer, Asked, FaultyServer, Reply, error, said
@@ -133,15 +130,6 @@ async def test_a_judge_whose_time_runs_out_is_not_said_to_judge_badly_and_the_wa
     unknown = [one.says for one in found.checks if one.standing == "unknown"]
     assert not [says for says in unknown if says.endswith((":", ": ")) or "deadline" in says]
     assert " answers only)" in found["latency"].says or " answer only)" in found["latency"].says
-
-
-async def test_no_question_is_sent_once_the_time_is_used_up(faulty: FaultyServer):
-    examinee = Examinee("vllm/m", until=0.0, within=60.0, base_url=faulty.url)
-    found = await examinee.ask(PROBES, orders=2)
-    assert (found.asked, len(found.failures), found.failures[0].kind) == (24, 24, "deadline")
-    with pytest.raises(TimeoutError):
-        await examinee.complete(schema_request("word", params={}), examinee.backend())
-    assert faulty.asked == []
 
 
 # --- what settings or re-asks can mend -------------------------------------------------------------------------------

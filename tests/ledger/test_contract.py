@@ -10,7 +10,7 @@ import pytest
 
 import calipers
 from asking import request
-from calipers.errors import LedgerError, PermanentError
+from calipers.errors import LedgerError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Recorder, Replayer, Run, open_ledger, read_ledger
@@ -137,19 +137,6 @@ async def test_long_groups_and_requests_come_back_as_they_were(location: str):
     assert await replayed_lines(location) == lines
     with open_ledger(location, create=False) as ledger:
         assert next(iter(Replayer(ledger).groups())) == json.loads(json.dumps(long.to_dict()))
-
-
-async def test_a_failure_is_no_answer_and_its_cost_is_in_the_next_runs_bill(location: str):
-    class Failing(Answering):
-        async def complete(self, request: JudgeRequest) -> Completion:
-            raise PermanentError("server", "the judge is down")
-
-    with open_ledger(location) as ledger:
-        recorder, judge = Recorder(Run(ledger, SETTINGS, version="0")), Answering()
-        with pytest.raises(PermanentError):
-            await recorder.answer(0, question("one"), Failing())
-        assert (await recorder.answer(1, question("one"), judge)).text == "an answer"
-    assert judge.calls == 1
 
 
 async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str):

@@ -6,6 +6,8 @@ from importlib.util import find_spec
 
 import pytest
 
+from http_judge import worth
+from servers.faulty_server import FaultyServer
 from servers.ledgers import location, postgres, postgres_url
 
 __all__ = ["location", "postgres", "postgres_url", "store"]
@@ -18,3 +20,10 @@ collect_ignore_glob = [] if all(map(find_spec, ("msgspec", "starlette", "uvicorn
 def store(request: pytest.FixtureRequest) -> str | None:
     """The ledger of a server whose tests hold with and without other servers beside it."""
     return None if request.param == "none" else str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def faulty(faulty: FaultyServer) -> FaultyServer:
+    """A judge that gives attempts what they say they are worth, until a test scripts another."""
+    faulty.script(worth())
+    return faulty

@@ -17,7 +17,6 @@ import pytest
 from benchmarks.faults.chaos_parts import Kill, asked_again
 
 from calipers.server import AsyncClient, RolloutAnswer
-from http_judge import worth
 from served import PROMPT, questions, rollout, served, until
 from servers.cutting_proxy import CuttingProxy
 from servers.faulty_server import FaultyServer
@@ -68,7 +67,6 @@ async def scored_in_chaos(url: str, groups: int, seed: int) -> None:
 
 
 async def test_nothing_is_wrong_or_judged_twice_in_chaos(faulty: FaultyServer, tmp_path: Path):
-    faulty.script(worth())
     async with served(faulty, ledger=str(tmp_path / "l.db")) as server, CuttingProxy(server.port) as proxy:
         proxy.plan = plan(random.Random(1), 200)
         await scored_in_chaos(proxy.url, 40, 1)
@@ -79,7 +77,6 @@ async def test_nothing_is_wrong_or_judged_twice_in_chaos(faulty: FaultyServer, t
 
 
 async def test_a_server_that_ends_in_chaos_loses_no_reward(faulty: FaultyServer, tmp_path: Path):
-    faulty.script(worth())
     ledger = str(tmp_path / "l.db")
     async with served(faulty, ledger=ledger) as first, CuttingProxy(first.port) as proxy:
         proxy.plan = plan(random.Random(3), 100)
@@ -93,7 +90,6 @@ async def test_a_server_that_ends_in_chaos_loses_no_reward(faulty: FaultyServer,
 
 
 async def test_clients_that_never_come_back_leave_nothing_behind(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty, wait=2.0) as server:
         bodies = [
             rollout(index, 40 + 30 * index, group=f"g{group}", rubric=f"Of {group}.")

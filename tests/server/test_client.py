@@ -11,7 +11,6 @@ import calipers
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs import as_group
 from calipers.server import AsyncClient, Client, RolloutAnswer
-from http_judge import worth
 from served import GROUP, PROMPT, THREE, questions, served, until
 from servers.faulty_server import Answer, FaultyServer
 
@@ -22,7 +21,6 @@ async def scored(client: AsyncClient, **more: Any) -> list[RolloutAnswer]:
 
 
 async def test_a_rollout_is_answered_though_each_request_waits_only_a_second(faulty: FaultyServer):
-    faulty.script(worth())
     asked: dict[str, Any] = {"context": PROMPT, "rubric": "Be funny."}
     async with served(faulty) as server, AsyncClient(server.url, hold=1) as client:
         first = asyncio.ensure_future(client.score_rollout("g", 3, 0, THREE[0]["messages"], **asked))
@@ -34,8 +32,6 @@ async def test_a_rollout_is_answered_though_each_request_waits_only_a_second(fau
 
 
 async def test_synchronous_code_in_threads_gets_the_same(faulty: FaultyServer):
-    faulty.script(worth())
-
     def score(url: str, index: int) -> RolloutAnswer:
         with Client(url, run="threads") as client:
             return client.score_rollout("g", 3, index, THREE[index]["messages"], context=PROMPT)
@@ -46,7 +42,6 @@ async def test_synchronous_code_in_threads_gets_the_same(faulty: FaultyServer):
 
 
 async def test_a_whole_group_comes_back_as_the_result_a_judge_would_return(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty) as server, AsyncClient(server.url) as client:
         result = await client.score_group(GROUP)
         assert isinstance(result, calipers.GroupResult)

@@ -77,7 +77,6 @@ async def test_a_whole_group_gets_rewards_or_one_constant(
 async def test_a_lost_sibling_costs_the_group_its_rewards(
     faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture
 ):
-    faulty.script(worth())
     async with served(faulty, wait=0.3) as server:
         assert await rewards(server, engine, THREE[:2]) == [0.5, 0.5]
         named = {"nemo_gym": "task 0, "}.get(engine, "") + "Joke?"
@@ -90,7 +89,6 @@ async def test_a_lost_sibling_costs_the_group_its_rewards(
 @pytest.mark.parametrize("text", [THREE[0], "worth 11"])
 @pytest.mark.parametrize("engine", ["slime", "nemo_gym"])
 async def test_a_rollout_takes_over_from_one_whose_caller_left(faulty: FaultyServer, engine: str, text: str):
-    faulty.script(worth())
     path, body, _ = WAYS[engine]
     async with served(faulty) as server:
         with pytest.raises(TimeoutError):
@@ -103,7 +101,6 @@ async def test_a_rollout_takes_over_from_one_whose_caller_left(faulty: FaultySer
 
 @pytest.mark.parametrize("engine", ["openrlhf", "nemo_gym"])
 async def test_no_group_is_half_rewards_and_half_constants(faulty: FaultyServer, tmp_path: Path, engine: str):
-    faulty.script(worth())
     ledger = str(tmp_path / "l.db")
     async with served(faulty, ledger=ledger, wait=0.5) as server:
         assert await rewards(server, engine, THREE) == REWARDS
@@ -115,7 +112,6 @@ async def test_no_group_is_half_rewards_and_half_constants(faulty: FaultyServer,
 
 
 async def test_a_numbered_rollout_that_comes_again_is_the_same_one(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty) as server:
         bodies = [gym_body(text, _ng_rollout_index=number) for number, text in enumerate(THREE)]
         sent = [*bodies, bodies[0]]
@@ -129,7 +125,6 @@ async def test_a_numbered_rollout_that_comes_again_is_the_same_one(faulty: Fault
 
 
 async def test_several_groups_in_one_request_of_openrlhf_and_a_session_of_nemo_gym(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty) as server:
         both = {name: [text + name for text in ("a worth 90", "a worth 20")] for name in ("", "!")}
         body = {"query": both[""] + both["!"], "prompts": ["a"] * 4, "labels": ["x", "x", "y", "y"]}
@@ -230,16 +225,16 @@ async def own(request: pytest.FixtureRequest) -> AsyncIterator[tuple[str, Ask]]:
 
 
 async def test_the_engines_own_client_takes_the_replies(faulty: FaultyServer, own: tuple[str, Ask]):
-    faulty.script(worth())
     async with served(faulty) as server:
         assert await asyncio.gather(*(own[1](server.url, text) for text in THREE)) == REWARDS
 
 
-async def test_the_engines_own_client_survives_cut_connections_and_nothing_is_judged_twice(faulty: FaultyServer, own: tuple[str, Ask]):
+async def test_the_engines_own_client_survives_cut_connections_and_nothing_is_judged_twice(
+    faulty: FaultyServer, own: tuple[str, Ask]
+):
     name, ask = own
     if name == "miles":
         pytest.skip("miles' client sends a request once; what is cut fails its rollout")
-    faulty.script(worth())
     async with served(faulty) as server, CuttingProxy(server.port) as proxy:
         first = [asyncio.ensure_future(ask(proxy.url, text)) for text in THREE[:2]]
         await until(lambda: server.service.counts.in_flight == 2)

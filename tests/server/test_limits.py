@@ -8,9 +8,11 @@ import gzip
 import io
 import json
 import os
+import re
 import socket
 import sqlite3
 import time
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +24,7 @@ from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.sqlite import Ledger
 from calipers.server.limits import Room
 from calipers.server.running import bound_socket
+from calipers.server.tenants import ledgers_of, tenant_with, tenants_from, token_of
 from http_judge import worth
 from served import ANN, ANN_AND_BOB, BOB, THREE, questions, rewards, rollout, served, until
 from servers.faulty_server import FaultyServer
@@ -74,7 +77,6 @@ async def test_a_request_that_does_not_arrive_is_refused(faulty: FaultyServer, m
 
 
 async def test_a_full_server_refuses_new_groups_and_never_a_member_of_an_admitted_one(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty, rollouts=3) as server:
         waiting = await server.held(*THREE[:2])
         # This group announces more than there is room for.
@@ -136,7 +138,6 @@ async def first_of(futures: list[asyncio.Task[Any]]) -> Any:
 
 
 async def test_what_a_group_announces_takes_no_place_of_others(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty, rollouts=5000) as server:
         waiting = await server.held(*(rollout(0, group=f"tiny {n}", size=4096) for n in range(4)))
         assert [one.status for one in await server.rollouts(*THREE)] == [200] * 3
@@ -216,7 +217,6 @@ async def test_without_open_files_a_caller_is_to_come_again(faulty: FaultyServer
 
 @pytest.mark.slow
 async def test_megabytes_of_hostile_text_keep_nobody_waiting(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty, wait=1.0, quorum=3) as server:
         for text in ("<|im_start|>", "a\u200b", "a\u202eb "):
             body = {**THREE[0], "group_id": text, "messages": [{"role": "assistant", "content": text * 300_000}]}
@@ -234,7 +234,6 @@ async def test_megabytes_of_hostile_text_keep_nobody_waiting(faulty: FaultyServe
 
 
 async def test_each_token_has_its_own_groups_ledger_and_budget(faulty: FaultyServer, tmp_path: Path):
-    faulty.script(worth())
     budget = {"budget": {"calls": 1}}
     async with served(faulty, tenants=ANN_AND_BOB, ledger=str(tmp_path / "l.db"), judge=budget) as server:
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic !"}):
@@ -253,7 +252,6 @@ async def test_each_token_has_its_own_groups_ledger_and_budget(faulty: FaultySer
 
 
 async def test_the_room_of_a_tenant_is_its_own(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty, tenants=ANN_AND_BOB, rollouts=6) as server:
         many = [rollout(0, group=str(n)) for n in range(4)]
         waiting = [asyncio.ensure_future(server.post("/v1/rollouts", one, headers=ANN)) for one in many]
@@ -274,7 +272,6 @@ async def test_the_lost_run_of_one_of_several_tenants_is_no_reason_not_to_be_rea
 async def test_one_readable_ledger_keeps_a_server_ready(
     faulty: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    faulty.script(worth())
     async with served(faulty, tenants=ANN_AND_BOB, ledger=str(tmp_path / "l.db")) as server:
         ann, bob = (server.service.tenant_of(f"Bearer {name}").ledger for name in ("ann", "bob"))
         assert ann is not None
@@ -292,7 +289,6 @@ async def test_one_readable_ledger_keeps_a_server_ready(
 async def test_a_locked_or_full_ledger_costs_no_question(
     faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    faulty.script(worth())
     async with served(faulty, ledger=str(tmp_path / "l.db")) as server:
         with contextlib.closing(sqlite3.connect(tmp_path / "l.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -315,3 +311,56 @@ async def test_a_locked_or_full_ledger_costs_no_question(
         assert {(one.status, one.body["kind"]) for one in replies} == {(503, "ledger")}
         assert len(faulty.posts) == asked
         assert (await server.get("/readyz")).status == 503
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+LONG = "a-token-that-is-long-enough"
+
+
+def test_a_server_has_one_tenant_or_those_of_its_file_and_tells_them_apart_by_their_tokens(tmp_path: Path):
+    (only,) = tenants_from(None, {})
+    assert (only.name, only.digest, tenant_with(None, [only])) == ("default", None, only)
+    named = tenants_from(None, {"CALIPERS_SERVER_TOKEN": LONG})
+    assert tenant_with(LONG, named) is named[0]
+    assert [tenant_with(wrong, named) for wrong in (None, "", LONG + "x", LONG[:-1], "\ud800")] == [None] * 5
+    path = tmp_path / "tokens.toml"
+    path.write_text('ann = "ANN"\nbob = "BOB"\n', encoding="utf-8")
+    tenants = tenants_from(path, {"ANN": LONG, "BOB": "the-token-of-bob!"})
+    assert [tenant_with(token, tenants) for token in (LONG, "the-token-of-bob!")] == list(tenants)
+    assert [one.name for one in tenants] == ["ann", "bob"]
+    assert LONG not in repr(tenants)
+    assert ledgers_of(tenants, "runs/l.db") == {"ann": "runs/ann.l.db", "bob": "runs/bob.l.db"}
+    assert ledgers_of(named, "l.db") == {"default": "l.db"}
+    with pytest.raises(ConfigError, match="several tenants cannot share a ledger in Postgres"):
+        ledgers_of(tenants, "postgresql://ann:s3cret@db/rewards")
+
+
+def test_a_token_is_a_bearers_or_a_password():
+    basic = {name: f"Basic {b64encode(name.encode()).decode()}" for name in ("calipers:abc", "abc:", "abc")}
+    sent = ("Bearer abc", "bearer  abc ", *basic.values())
+    assert [token_of(one) for one in sent] == ["abc"] * 5
+    assert [token_of(one) for one in ("Basic \xff", "Digest abc", "abc", None)] == [None] * 4
+
+
+def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(tmp_path: Path):
+    path = tmp_path / "tokens.toml"
+    environ = {"LONG": LONG, "SHORT": "short", "AGAIN": LONG}
+    wrong = []
+    for text, reason in [
+        ("", r"tokens\.toml: has no tenant"),
+        ("[ann", "not valid TOML"),
+        ('[ann]\ntoken = "x"', r"tokens\.toml: ann: write the name of the environment variable"),
+        (f'ann = "{LONG}"', "write the name of the environment variable"),
+        ('ann = "SHORT"', "at least 16 printable ASCII characters"),
+        ('"a b" = "LONG"', "letters, digits"),
+        ('ann = "LONG"\nbob = "AGAIN"', "ann and bob have the same token"),
+    ]:
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ConfigError) as caught:
+            tenants_from(path, environ)
+        if LONG in str(caught.value) or not re.search(reason, str(caught.value)):
+            wrong.append((text, str(caught.value)))
+    assert wrong == []
+    with pytest.raises(ConfigError, match=r"none\.toml: the file of tokens cannot be read: No such file"):
+        tenants_from(tmp_path / "none.toml", {})

@@ -16,7 +16,6 @@ from servers.faulty_server import Answer, Asked, FaultyServer
 
 
 async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty) as server:
         replies = await server.rollouts(*reversed(THREE))
         assert rewards(replies) == [0.55, 0.9, 0.2]
@@ -29,7 +28,6 @@ async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(
 
 
 async def test_the_same_rollout_twice_is_one_rollout(faulty: FaultyServer, store: str | None):
-    faulty.script(worth())
     async with served(faulty, ledger=store) as server:
         assert (await server.post("/v1/rollouts", THREE[0], headers={"Prefer": "wait=1"})).body == {"status": "waiting"}
         replies = await server.rollouts(THREE[0], *THREE, THREE[1])
@@ -39,7 +37,6 @@ async def test_the_same_rollout_twice_is_one_rollout(faulty: FaultyServer, store
 
 
 async def test_at_the_deadline_a_quorum_is_judged_and_less_than_a_quorum_gets_no_number(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty, wait=0.3) as server:
         alone = await server.held(rollout(0, group="alone"))
         assert rewards(await server.rollouts(*THREE[:2])) == [0.2, 0.9]
@@ -51,7 +48,6 @@ async def test_at_the_deadline_a_quorum_is_judged_and_less_than_a_quorum_gets_no
 
 
 async def test_the_siblings_of_a_lost_rollout_do_not_wait(faulty: FaultyServer, tmp_path: Path):
-    faulty.script(worth())
     lost, ledger = {**THREE[2], "messages": []}, str(tmp_path / "l.db")
     async with served(faulty, ledger=ledger) as server:
         replies = await server.rollouts(THREE[0], THREE[1], lost)
@@ -93,7 +89,6 @@ async def test_what_contradicts_or_cannot_be_read_is_refused(faulty: FaultyServe
         ({"index": 1, "messages": [{"role": "assistant", "content": 5}]}, 422, "content"),
         ({"policy_version": [5, None]}, 422, "$.policy_version"),
     ]
-    faulty.script(worth())
     async with served(faulty) as server:
         for bad in ({"context": [{"role": "user", "content": 5}]}, {"rubric": {"criteria": 3}}):
             assert (await server.rollouts({**THREE[0], **bad}))[0].status == 422
@@ -114,7 +109,6 @@ async def test_what_contradicts_or_cannot_be_read_is_refused(faulty: FaultyServe
 
 
 async def test_equal_groups_of_two_runs_and_equal_prompts_of_two_groups_stay_apart(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty) as server:
         second = [{**one, "run": "b", "messages": THREE[2 - place]["messages"]} for place, one in enumerate(THREE)]
         third = [{**one, "group_id": "h"} for one in THREE]
@@ -146,7 +140,6 @@ async def test_a_restart_loses_nothing_that_was_answered(faulty: FaultyServer, t
 
 async def test_old_answers_come_from_the_ledger(faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(collector, "_REMEMBERED", 1)
-    faulty.script(worth())
     async with served(faulty, ledger=str(tmp_path / "ledger.db")) as server:
         for group in "abcabc":
             assert rewards(await server.rollouts(*({**one, "group_id": group} for one in THREE))) == [0.2, 0.9, 0.55]
@@ -191,7 +184,6 @@ async def test_no_body_however_broken_is_more_than_a_refusal(faulty: FaultyServe
 
 
 async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty: FaultyServer, tmp_path: Path):
-    faulty.script(worth())
     ledger = str(tmp_path / "l.db")
     async with served(faulty, ledger=ledger) as server:
         first, second = await asyncio.gather(*(server.post("/v1/groups", GROUP) for _ in range(2)))
@@ -209,9 +201,36 @@ async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty:
 
 
 async def test_a_rollouts_policy_version_reaches_the_metrics(faulty: FaultyServer):
-    faulty.script(worth())
     async with served(faulty) as server:
         versions: tuple[dict[str, Any], ...] = ({"policy_version": 5}, {"policy_version": [3, 4]}, {})
         bodies = [{**one, **version} for one, version in zip(THREE, versions, strict=True)]
         assert rewards(await server.rollouts(*bodies)) == [0.2, 0.9, 0.55]
         assert "calipers_judge_staleness_max" in (await server.get("/metrics")).text
+
+
+# --- several servers with one ledger in Postgres ----------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+@pytest.mark.slow
+async def test_a_group_that_reaches_one_server_is_known_at_both(faulty: FaultyServer, postgres_url: str):
+    async with served(faulty, ledger=postgres_url) as one, served(faulty, ledger=postgres_url) as other:
+        first = await one.rollouts(*THREE)
+        assert rewards(first) == [0.2, 0.9, 0.55]
+        assert [reply.body for reply in await other.rollouts(*THREE)] == [reply.body for reply in first]
+    assert questions(faulty) == 1
+
+
+@pytest.mark.heavy
+@pytest.mark.slow
+async def test_a_group_that_is_spread_over_servers_has_no_signal(faulty: FaultyServer, postgres_url: str):
+    shared: dict[str, Any] = {"ledger": postgres_url, "wait": 1.0}
+    async with served(faulty, **shared) as one, served(faulty, **shared) as other:
+        parts = await asyncio.gather(one.rollouts(*THREE[:2]), other.rollouts(THREE[2]))
+        replies = [reply for part in parts for reply in part]
+        assert rewards(replies) == [None] * 3
+        assert [reply.body["reason"] for reply in replies if "X-Group-Id" not in reply.body["reason"]] == []
+        assert (await one.rollouts(THREE[0]))[0].body == replies[0].body
+        lost = [{**body, "group_id": "lost", "messages": body["messages"] if n else []} for n, body in enumerate(THREE)]
+        assert rewards(await one.rollouts(*lost)) == [None, 0.9, 0.55]
+    assert questions(faulty) == 1
