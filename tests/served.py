@@ -53,22 +53,19 @@ def rewards(replies: Sequence[Reply]) -> list[float | None]:
     return [one.body["reward"] for one in replies]
 
 
+@dataclass(frozen=True)
 class Served:
     """A running server, and requests to it."""
 
-    def __init__(
-        self,
-        url: str,
-        service: Service,
-        session: aiohttp.ClientSession,
-        ends: asyncio.Event,
-        running: asyncio.Task[None],
-    ) -> None:
-        self.url, self.service, self.session, self.ends, self._running = url, service, session, ends, running
+    url: str
+    service: Service
+    session: aiohttp.ClientSession
+    ends: asyncio.Event
+    running: asyncio.Task[None]
 
     async def ended(self, seconds: float = 30.0) -> None:
         """Wait until the server has ended and closed its ledger."""
-        await asyncio.wait_for(asyncio.shield(self._running), seconds)
+        await asyncio.wait_for(asyncio.shield(self.running), seconds)
 
     async def post(self, path: str, body: Any, **options: Any) -> Reply:
         sent = {"json": body} if isinstance(body, dict | list) else {"data": body}

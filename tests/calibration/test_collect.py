@@ -75,7 +75,7 @@ async def test_what_cannot_be_asked_is_found_out_first():
 
 LIST, PAIR = Ask(0, (0, 1, 2), (0, 1, 2)), Ask(0, (1, 0), (1, 0), sample=2)
 GAP = Ask(3, (2,), (2, 0, 1), anchors=((0, 0.1), (1, 0.9)), presentation=0, parent=0)
-TOOK = {"input_tokens": 120, "output_tokens": 30, "cached_tokens": 0, "cost_usd": 0.002}
+TOOK: dict[str, Any] = {"input_tokens": 120, "output_tokens": 30, "cached_tokens": 0, "cost_usd": 0.002}
 HEARD: list[tuple[Ask, tuple[Any, ...], dict[str, Any]]] = [
     (GAP, (Rating(2, 0.4, 0),), {"sample_index": 0, "order": ["t2"], "parsed": {"scores": {"t2": 0.4}}}),
     (PAIR, (Comparison(1, 0, -0.3, 0),), {"parsed": {"winner": "t0", "margin": 0.3}, "order": ["t1", "t0"]}),

@@ -65,14 +65,10 @@ def test_the_interval_holds_the_figure_repeats_and_resamples_completions():
 
 
 ROW: dict[str, Any] = {
-    "prompt": [{"role": "user", "content": "Is it catching?"}],
-    "completion": "A little.",
-    "rubric": "Says whether it is catching.",
-    "binary_labels": [True, False],
-    "anonymized_physician_ids": ["p1", "p2"],
-    "category": "cluster:hedging",
-    "completion_id": "c1",
-}
+    "prompt": [{"role": "user", "content": "Is it catching?"}], "completion": "A little.", "completion_id": "c1",
+    "rubric": "Says whether it is catching.", "binary_labels": [True, False],
+    "anonymized_physician_ids": ["p1", "p2"], "category": "cluster:hedging",
+}  # fmt: skip
 
 
 def test_a_row_is_read():

@@ -6,11 +6,9 @@ from typing import Any
 
 import calipers
 from calipers.calibration import calibrate
-from calipers.calibration.collect import collect_judgments
 from calipers.calibration.recommend import request_lines
 from calipers.calibration.records import Key
 from calipers.config.settings import Settings
-from groups import FOUR, group_of
 from judged import compared, gold_of, groups, rated
 
 GROUPS = groups(80)
@@ -121,11 +119,3 @@ def test_names_and_values_stay_inside_their_line():
     assert recommended(*rated(GROUPS, judge, 0.2, prompt_variant="v\nharm = true"))["judge"] == [judge]
     assert lines(key(judge, at=1.0), key("b", at=0.0))[0] == {}
     assert list(lines(key(), a=asked(params={'x"]\nharm = true #': 'y"]\n'}))[0]) == ["param"]
-
-
-async def test_what_collect_judgments_asked_is_recommended():
-    params = {"temperature": 0.3, "top_p": 0.5}
-    answers = await collect_judgments([group_of(FOUR)], "embedded", params=params)
-    assert answers.settings_by_key.keys() == {Key("embedded", "listwise", None, 0.3)}
-    (settings,) = answers.settings_by_key.values()
-    assert settings.calls.params == params

@@ -135,24 +135,16 @@ NOISE = list(rated(GROUPS, "j", 20.0, calls=2, mode="listwise"))
 """Lists by a judge whose scores are almost all noise."""
 
 
-def kept(lines: Sequence[dict[str, Any]]) -> int:
+def used(lines: Sequence[dict[str, Any]]) -> int:
     frame = Frame.of(as_group(one) for one in (*GROUPS, PAIR))
     return build_series([as_record(one) for one in lines], frame)[1].used
-
-
-def test_a_file_joined_with_itself_shows_what_it_shows_once():
-    once, more = calibrate(GROUPS, NOISE), calibrate(GROUPS, NOISE * 3)
-    assert more.judges == once.judges
-    (finding,) = [one for one in more.findings if one.kind == "copies"]
-    assert finding.text.startswith("160 judgments are there already and not counted again")
-    assert "copies" not in {one.kind for one in once.findings}
 
 
 def test_a_price_makes_no_other_answer_and_tokens_do():
     (line,) = rated(GROUPS[:1], "j", 1.0)
     priced = [line | {"usage": {"input_tokens": 9, "output_tokens": 3, "cost_usd": cost}} for cost in (None, 0.1)]
-    assert kept(priced) == 1
-    assert kept([*priced, line | {"usage": {"input_tokens": 9, "output_tokens": 4}}]) == 2
+    assert used(priced) == 1
+    assert used([*priced, line | {"usage": {"input_tokens": 9, "output_tokens": 4}}]) == 2
 
 
 def test_without_numbers_answers_are_repeats_where_some_differ():
@@ -161,4 +153,4 @@ def test_without_numbers_answers_are_repeats_where_some_differ():
     assert calibrate(GROUPS, bare).judges[0].calls_per_group == 2
     for winners, count in (("aab", 3), ("aa", 1)):
         said = [pair("a", "b", winner) for winner in winners]
-        assert kept([{key: value for key, value in one.items() if key != "sample_index"} for one in said]) == count
+        assert used([{key: value for key, value in one.items() if key != "sample_index"} for one in said]) == count

@@ -37,9 +37,7 @@ def update(path: Path, statement: str, *values: object) -> None:
         ledger.put(statement, values)
 
 
-async def test_another_model_schema_or_sample_is_another_question(tmp_path: Path):
-    path = tmp_path / "l.db"
-    await scored(path, SimulatedJudge(QUALITY), GROUPS)
+async def test_another_model_schema_or_sample_is_another_question(path: Path):
     for other in (
         {"judge": SimulatedJudge(QUALITY, model="b")},
         {"params": {"temperature": 0}},
@@ -51,6 +49,13 @@ async def test_another_model_schema_or_sample_is_another_question(tmp_path: Path
         assert isinstance(judge, SimulatedJudge)
         await scored(path, judge, GROUPS, **other)
         assert judge.calls >= len(GROUPS) * 0.7, other
+
+
+@pytest.fixture
+async def path(tmp_path: Path) -> Path:
+    """The ledger of a run."""
+    await scored(tmp_path / "l.db", SimulatedJudge(QUALITY), GROUPS)
+    return tmp_path / "l.db"
 
 
 @pytest.mark.parametrize("fault", ["server_error", "empty"])
@@ -126,9 +131,7 @@ async def test_what_a_backend_learned_is_there_for_the_next_run_and_each_runs_sn
     assert (first, later[0]["refused"]) == ([{}], ["temperature"])
 
 
-async def test_a_run_with_settings_of_a_newer_version_is_refused_with_the_remedy(tmp_path: Path):
-    path = tmp_path / "l.db"
-    await scored(path, SimulatedJudge(QUALITY), GROUPS)
+async def test_a_run_with_settings_of_a_newer_version_is_refused_with_the_remedy(path: Path):
     update(path, "UPDATE runs SET settings = json_set(settings, '$.telepathy', 1)")
     with pytest.raises(LedgerError, match=r"telepathy.*newer one"):
         await replayed_lines(path)
@@ -161,10 +164,9 @@ async def test_what_no_database_takes_is_that_answers_matter_and_nobody_waits_fo
 _WRONG = ["[[1]]", "3", '"text"', '{"judges": 3}', '{"kind": "server"}', b"no text", b"[]"]
 
 
-async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(tmp_path: Path):
+async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(path: Path):
     """SQLite keeps whatever it is given; a ledger may be damaged, or come from anybody."""
-    path, damaged = tmp_path / "l.db", tmp_path / "damaged.db"
-    before = await scored(path, SimulatedJudge(QUALITY), GROUPS)
+    before, damaged = await replayed_lines(path), path.with_name("damaged.db")
     bill = {"attempts": 0, "unusable": 0, "usage": 0, "warnings": 0}
     places = {
         "answers": ("attempts", "cost_usd", "failed_before", "logprobs"), "asks": ("detail",),
@@ -182,20 +184,16 @@ async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(t
         assert [json.loads(line) | bill for line in after] == [json.loads(line) | bill for line in before], statement
 
 
-async def test_a_question_put_differently_than_recorded_gets_no_answer_even_if_another_group_has_one(tmp_path: Path):
+async def test_a_question_put_differently_than_recorded_gets_no_answer_even_if_another_group_has_one(path: Path):
     """A replay that served it would not be the run: its results would be of a question that this ask never was."""
-    path = tmp_path / "l.db"
-    await scored(path, SimulatedJudge(QUALITY), GROUPS)
     update(path, "UPDATE asks SET key = (SELECT key FROM asks WHERE position = 1) WHERE position = 0")
     first, second, *_ = (json.loads(line) for line in await replayed_lines(path))
     assert (first["status"], second["status"]) == ("failed", "scored")
     assert "differently than recorded" in first["trajectories"][0]["reason"]
 
 
-async def test_an_ask_whose_question_was_never_put_replays_as_the_failure_it_was(tmp_path: Path):
+async def test_an_ask_whose_question_was_never_put_replays_as_the_failure_it_was(path: Path):
     """Its group's deadline passed before it was put, so it has no key: that is no other question."""
-    path = tmp_path / "l.db"
-    await scored(path, SimulatedJudge(QUALITY), GROUPS)
     detail = json.dumps({"kind": "deadline", "reason": "the deadline passed", "fatal": False})
     update(path, "UPDATE asks SET key = '', detail = ? WHERE position = 0", detail)
     first = json.loads((await replayed_lines(path))[0])

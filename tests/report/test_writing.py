@@ -12,7 +12,7 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.report import Sources, write_report
-from calipers.report.writing import MODULES, page_file, page_head, page_script
+from calipers.report.writing import page_head, page_script
 from groups import group_of
 from reported import data_of, details_in, member, page_of, report_of, result_of, write_lines
 
@@ -46,13 +46,6 @@ def test_the_script_builds_elements_and_parses_no_html():
     assert [way for way in (*ways, "new Function", "cssText") if way in page_script()] == []
     assert "</script" not in page_script()
     assert "<!--" not in page_script()
-
-
-def test_modules_import_only_from_modules_before_them():
-    for at, name in enumerate(MODULES):
-        for other in re.findall(r'^import \{[^}]*\} from "\./(\w+)\.js";$', page_file(f"{name}.js"), re.MULTILINE):
-            assert other in MODULES[:at], f"{name}.js imports {other}.js"
-    assert not re.search(r"^(import|export) ", page_script(), re.MULTILINE)
 
 
 def test_the_page_loads_nothing_and_passes_no_data_as_the_arguments_of_a_call():

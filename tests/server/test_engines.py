@@ -59,9 +59,7 @@ async def rewards(server: Served, engine: str, texts: Sequence[str], size: int |
 
 
 @pytest.mark.parametrize("engine", WAYS)
-async def test_a_whole_group_gets_rewards_or_one_constant(
-    faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture
-):
+async def test_a_whole_group_is_judged_or_constant(faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture):
     faulty.script(worth(never=[7]))
     async with served(faulty, group_size=3) as server:
         assert await rewards(server, engine, THREE) == REWARDS
@@ -74,9 +72,7 @@ async def test_a_whole_group_gets_rewards_or_one_constant(
 
 
 @pytest.mark.parametrize("engine", WAYS)
-async def test_a_lost_sibling_costs_the_group_its_rewards(
-    faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture
-):
+async def test_a_lost_sibling_costs_all_rewards(faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture):
     async with served(faulty, wait=0.3) as server:
         assert await rewards(server, engine, THREE[:2]) == [0.5, 0.5]
         named = {"nemo_gym": "task 0, "}.get(engine, "") + "Joke?"

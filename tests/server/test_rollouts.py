@@ -195,8 +195,8 @@ async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty:
         named = {**GROUP, "group_id": "g", "run": "r"}
         assert (await server.post("/v1/groups", named)).body["group_id"] == "g"
         infinite = b'{"trajectories": [{"messages": [], "metadata": {"z": 1e999}}]}'
-        for wrong in ({"trajectories": []}, infinite):
-            assert (await server.post("/v1/groups", wrong)).status == 422
+        bodies: tuple[Any, ...] = ({"trajectories": []}, infinite)
+        assert [(await server.post("/v1/groups", one)).status for one in bodies] == [422, 422]
     assert questions(faulty) == 1
 
 
