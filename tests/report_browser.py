@@ -41,28 +41,6 @@ PAYLOADS = (
     "Z\u0351\u0352\u0353" + "a\u0310\u0311\u0312\u0313" * 200,
 )
 """Texts that would run, load, hide or break something if a page took them for more than text."""
-CONTRAST = """
-const luminance = (colour) => {
-  const most = colour.startsWith("color(") ? 1 : 255;
-  const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((one) => Number(one) / most)
-    .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
-};
-const opaque = (one) => one && !/rgba\\(.*, 0\\)|transparent/.test(getComputedStyle(one).backgroundColor);
-const poor = new Set();
-for (const one of document.querySelectorAll("body *")) {
-  const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-  if (!own || !one.checkVisibility() || one.closest("svg, button:disabled, script, style")) continue;
-  let behind = one;
-  while (behind && !opaque(behind)) behind = behind.parentElement;
-  const colours = [getComputedStyle(one).color, getComputedStyle(behind ?? document.body).backgroundColor];
-  const [a, b] = colours.map(luminance);
-  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  if (ratio < 4.5) poor.add(`${one.className || one.localName}: ${ratio.toFixed(2)}`);
-}
-return [...poor];
-"""
-"""Colours whose contrast with what is behind them is less than WCAG AA asks for."""
 
 
 def hostile_group(text: str, group_id: str) -> TrajectoryGroup:

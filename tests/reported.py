@@ -8,7 +8,6 @@ import random
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -117,28 +116,18 @@ def calibration_file(path: Path, *, calls: int = 8, groups: int = 40) -> Path:
     return path
 
 
-WRONG: tuple[Any, ...] = (None, "x", 5, [], {"a": 5}, ["x"], True, 1e308, 10**400, "remove")
+WRONG: tuple[Any, ...] = (None, "x", 5, [], {"a": 5}, ["x"], True, 1e308, 10**400)
 """Values of other kinds, and numbers whose squares overflow."""
-
-
-def addresses(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    if at:
-        yield at
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inner:
-        yield from addresses(one, (*at, key))
 
 
 def damaged(value: Any) -> Iterator[Any]:
     """Yield copies with one value replaced or removed."""
-    for *path, last in addresses(value):
-        for wrong in WRONG:
-            copy = deepcopy(value)
-            inner = copy
-            for key in path:
-                inner = inner[key]
-            if wrong == "remove":
-                del inner[last]
-            else:
-                inner[last] = wrong
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        for wrong in (*WRONG, *damaged(one)):
+            copy = value.copy()
+            copy[key] = wrong
             yield copy
+        copy = value.copy()
+        del copy[key]
+        yield copy

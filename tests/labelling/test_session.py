@@ -10,11 +10,10 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.labelling.groups import blinded
-from calipers.labelling.labels import LabelFile
 from calipers.labelling.session import RefusedLabelError
 from calipers.types import Trajectory, TrajectoryGroup
 from groups import group_of
-from labelled import ANSWERS, fail, groups_file, label_of, opened, session_of
+from labelled import ANSWERS, groups_file, label_file, label_of, opened, session_of
 
 
 def test_groups_come_one_after_the_other_until_all_are_labelled(tmp_path: Path):
@@ -33,7 +32,7 @@ def test_groups_come_one_after_the_other_until_all_are_labelled(tmp_path: Path):
     assert session.previous()["group"]["token"] == tokens[-1]
     assert session.previous(tokens[-1])["group"]["token"] == tokens[-2]
     assert session.previous(tokens[0])["group"] is None
-    labels = LabelFile(tmp_path / "l", on_error=fail).labels()
+    labels = label_file(tmp_path / "l").labels()
     assert [sorted(map(str, (one.ranks or {}).values())) for one in labels] == [["1", "2", "2", "None"]] * 3
     assert all(len(one.shown) == 4 for one in labels)
 
@@ -93,7 +92,7 @@ def test_a_group_that_cannot_be_shown_is_reported_once_and_passed_over(tmp_path:
 
 def test_a_label_of_texts_that_changed_since_is_shown_as_such(tmp_path: Path):
     old = label_of(group_of(ANSWERS | {"right": "old"}), "ann", dict(zip(ANSWERS, (1, 2, 3, 4), strict=True)))
-    LabelFile(tmp_path / "l", on_error=fail).append(old)
+    label_file(tmp_path / "l").append(old)
     index = opened(groups_file(tmp_path / "g", [group_of(ANSWERS)]))
     group = session_of(index, tmp_path / "l").previous()["group"]
     assert (group["changed"], group["ranks"]) == (True, None)

@@ -11,7 +11,7 @@ from calipers.ledger.contents import recorded_questions
 from calipers.testing import PositionBias, SimulatedJudge
 from calipers.types import Trajectory, TrajectoryGroup
 from groups import FOUR, QUALITY, group_of
-from report_browser import CONTRAST, Browser
+from report_browser import Browser
 from reported import details_in, judged, member, page_of, report_of, result_of, with_gold
 
 pytestmark = pytest.mark.timeout(300)
@@ -100,15 +100,9 @@ def test_the_keyboard_is_enough(browser: Browser, page: Path):
 def test_everything_that_can_be_clicked_can_be_reached_with_the_tab_key(browser: Browser, page: Path):
     browser.open(page, "#group=g3")
     browser.group("g3")
-    unreachable = browser.run(
+    assert not browser.run(
         "return [...document.querySelectorAll('button, select, input, summary, a')].some((one) => one.tabIndex < 0)"
     )
-    assert not unreachable
-    nameless = browser.run(
-        "return [...document.querySelectorAll('button, select, input, a, summary')]"
-        ".filter((one) => !one.textContent && !one.getAttribute('aria-label')).map((one) => one.outerHTML)"
-    )
-    assert nameless == []
 
 
 def test_a_group_that_cannot_be_read_does_not_show_another_one(browser: Browser, page: Path):
@@ -229,12 +223,12 @@ def test_a_phone_shows_the_list_then_the_group_and_nothing_is_wider_than_it(brow
     browser.until("getComputedStyle(document.querySelector('nav.groups')).display !== 'none'")
 
 
-def test_all_text_has_the_contrast_that_wcag_asks_for(browser: Browser, page: Path):
+def test_the_page_is_without_serious_fault(browser: Browser, page: Path):
     for scheme, group in (("light", "g2"), ("dark", "g3")):
         browser.prefer(scheme)
         browser.open(page, f"#group={group}")
         browser.group(group)
-        assert browser.run(CONTRAST) == [], scheme
+        assert browser.faults() == [], scheme
 
 
 def test_an_image_is_shown_only_when_asked_for(browser: Browser, tmp_path: Path):

@@ -8,7 +8,6 @@ import gzip
 import io
 import json
 import os
-import re
 import socket
 import sqlite3
 import time
@@ -333,8 +332,6 @@ def test_a_token_is_a_bearers_or_a_password():
 
 def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(tmp_path: Path):
     path = tmp_path / "tokens.toml"
-    environ = {"LONG": LONG, "SHORT": "short", "AGAIN": LONG}
-    wrong = []
     for text, reason in [
         ("", r"tokens\.toml: has no tenant"),
         ("[ann", "not valid TOML"),
@@ -345,10 +342,8 @@ def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(t
         ('ann = "LONG"\nbob = "AGAIN"', "ann and bob have the same token"),
     ]:
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(ConfigError) as caught:
-            tenants_from(path, environ)
-        if LONG in str(caught.value) or not re.search(reason, str(caught.value)):
-            wrong.append((text, str(caught.value)))
-    assert wrong == []
+        with pytest.raises(ConfigError, match=reason) as caught:
+            tenants_from(path, {"LONG": LONG, "SHORT": "short", "AGAIN": LONG})
+        assert LONG not in str(caught.value)
     with pytest.raises(ConfigError, match=r"none\.toml: the file of tokens cannot be read: No such file"):
         tenants_from(tmp_path / "none.toml", {})
