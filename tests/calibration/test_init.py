@@ -1,4 +1,4 @@
-"""``calibrate``: files in, one report out."""
+"""``calibrate``: files in, one report out, and findings."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Recorded judgments: what a line may hold, and what is said about one that may not."""
+"""Judgments: what a recorded line may hold, what is said about one that may not, and what a judge is asked now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The label file: what was confirmed is on the disk, whatever happens next."""
+"""Labels: on the disk once they are confirmed, the agreement of annotators, and gold."""
 
 from __future__ import annotations
 

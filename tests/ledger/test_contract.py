@@ -1,4 +1,4 @@
-"""What every ledger promises, in whatever database it is."""
+"""What every ledger promises, in whatever database it is; what makes a question another one; one call for each."""
 
 from __future__ import annotations
 

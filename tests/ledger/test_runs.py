@@ -37,6 +37,13 @@ def update(path: Path, statement: str, *values: object) -> None:
         ledger.put(statement, values)
 
 
+@pytest.fixture
+async def path(tmp_path: Path) -> Path:
+    """The ledger of a run."""
+    await scored(tmp_path / "l.db", SimulatedJudge(QUALITY), GROUPS)
+    return tmp_path / "l.db"
+
+
 async def test_another_model_schema_or_sample_is_another_question(path: Path):
     for other in (
         {"judge": SimulatedJudge(QUALITY, model="b")},
@@ -49,13 +56,6 @@ async def test_another_model_schema_or_sample_is_another_question(path: Path):
         assert isinstance(judge, SimulatedJudge)
         await scored(path, judge, GROUPS, **other)
         assert judge.calls >= len(GROUPS) * 0.7, other
-
-
-@pytest.fixture
-async def path(tmp_path: Path) -> Path:
-    """The ledger of a run."""
-    await scored(tmp_path / "l.db", SimulatedJudge(QUALITY), GROUPS)
-    return tmp_path / "l.db"
 
 
 @pytest.mark.parametrize("fault", ["server_error", "empty"])

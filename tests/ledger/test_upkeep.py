@@ -1,4 +1,4 @@
-"""Ledgers are listed, shown, exported, verified and backed up, in either database."""
+"""Ledgers are listed, shown, exported, verified and backed up, in either database; addresses of those in Postgres."""
 
 from __future__ import annotations
 

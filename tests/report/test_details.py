@@ -1,4 +1,4 @@
-"""What a report knows of a group: texts, questions with ids, and only checked values."""
+"""What a report knows of a group: texts, questions with ids, only checked values, and flags."""
 
 import json
 from dataclasses import replace

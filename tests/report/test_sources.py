@@ -1,4 +1,4 @@
-"""Files of a report: recognised by their content, joined by group id, and refused in words."""
+"""Files of a report: recognised by their content, joined by group id, refused in words; and the page as a file."""
 
 import base64
 import hashlib

@@ -27,8 +27,8 @@ async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(
         assert server.waiting == 0
 
 
-async def test_the_same_rollout_twice_is_one_rollout(faulty: FaultyServer, store: str | None):
-    async with served(faulty, ledger=store) as server:
+async def test_the_same_rollout_twice_is_one_rollout(faulty: FaultyServer, location: str):
+    async with served(faulty, ledger=location) as server:
         assert (await server.post("/v1/rollouts", THREE[0], headers={"Prefer": "wait=1"})).body == {"status": "waiting"}
         replies = await server.rollouts(THREE[0], *THREE, THREE[1])
         assert rewards(replies) == [0.2, 0.2, 0.9, 0.55, 0.9]
