@@ -76,12 +76,13 @@ class Browser:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
-    def open(self, page: Path, address: str = "") -> None:
-        """Open a report and wait until it shows something."""
+    def open(self, page: Path, group: str = "") -> None:
+        """Open a report, at a group if one is named, and wait until it shows something."""
         self.driver.get("about:blank")
-        self.driver.get(page.resolve().as_uri() + address)
+        self.driver.get(page.resolve().as_uri() + (f"#group={group}" if group else ""))
         self.until("document.documentElement.dataset.ready === 'true'")
-        self.driver.execute_script("return 1")
+        if group:
+            self.group(group)
 
     def run(self, script: str, *arguments: Any) -> Any:
         """The value of a script's ``return``."""

@@ -120,8 +120,7 @@ async def test_a_hostile_reply_of_a_judge_is_text(browser: Browser, tmp_path: Pa
     text = f"<img src=x onerror='{RUN}'></script><script>{RUN}</script>"
     judge = SimulatedJudge({"a": 0.4, "b": 0.6}, write=lambda rows, _: text + str(len(rows)))
     results, ledger = await judged(tmp_path, [group_of({name: name + text for name in "ab"})], [judge])
-    browser.open(report_of(tmp_path, results, ledger))
-    browser.group("g")
+    browser.open(report_of(tmp_path, results, ledger), "g")
     browser.click(".question .choices button", "reply")
     assert text in browser.text(".question .raw")
     browser.run(OPEN_ALL)

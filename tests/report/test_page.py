@@ -51,8 +51,7 @@ def test_the_first_group_is_shown_with_its_numbers(browser: Browser, page: Path)
 
 
 def test_an_address_names_a_group(browser: Browser, page: Path):
-    browser.open(page, "#group=g12")
-    browser.group("g12")
+    browser.open(page, "g12")
     assert browser.text(".group-head h2") == "g12"
     browser.click(".moves button", "\u2193")
     browser.group("g13")
@@ -86,8 +85,7 @@ def test_a_search_finds_what_only_a_trajectory_says(browser: Browser, page: Path
 def test_the_keyboard_is_enough(browser: Browser, page: Path):
     from selenium.webdriver.common.keys import Keys  # noqa: PLC0415 - is looked for by the fixture
 
-    browser.open(page)
-    browser.group("g0")
+    browser.open(page, "g0")
     browser.press("j")
     browser.group("g1")
     browser.press("j", "k")
@@ -98,16 +96,14 @@ def test_the_keyboard_is_enough(browser: Browser, page: Path):
 
 
 def test_everything_that_can_be_clicked_can_be_reached_with_the_tab_key(browser: Browser, page: Path):
-    browser.open(page, "#group=g3")
-    browser.group("g3")
+    browser.open(page, "g3")
     assert not browser.run(
         "return [...document.querySelectorAll('button, select, input, summary, a')].some((one) => one.tabIndex < 0)"
     )
 
 
 def test_a_group_that_cannot_be_read_does_not_show_another_one(browser: Browser, page: Path):
-    browser.open(page, "#group=g0")
-    browser.group("g0")
+    browser.open(page, "g0")
     browser.run("const own = JSON.parse; JSON.parse = () => { JSON.parse = own; throw new Error('damaged'); }")
     browser.press("j")
     browser.until("document.querySelector('main').innerText === 'The group g1 cannot be shown: damaged.'")
@@ -134,8 +130,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_questions_show_the_order_and_the_raw_question_and_reply_are_one_click_away(browser: Browser, asked: Path):
-    browser.open(asked)
-    browser.group("biased")
+    browser.open(asked, "biased")
     first, second = (browser.texts(f".question:nth-child({n}) .order .name") for n in (1, 2))
     assert first == second[::-1]
     assert sorted(first) == sorted(FOUR)
@@ -182,8 +177,7 @@ def test_the_question_is_shown_as_it_was_sent_to_the_character(browser: Browser,
     page = report_of(tmp_path, ledger)
     (detail,) = details_in(page)
     assert any(isinstance(line, int) for line in detail["questions"][0]["request"]), "a line is shared"
-    browser.open(page)
-    browser.group("g")
+    browser.open(page, "g")
     for at, text in enumerate(sent, start=1):
         question = f".question:nth-child({at})"
         browser.click(f"{question} .choices button", "question")
@@ -226,8 +220,7 @@ def test_a_phone_shows_the_list_then_the_group_and_nothing_is_wider_than_it(brow
 def test_the_page_is_without_serious_fault(browser: Browser, page: Path):
     for scheme, group in (("light", "g2"), ("dark", "g3")):
         browser.prefer(scheme)
-        browser.open(page, f"#group={group}")
-        browser.group(group)
+        browser.open(page, group)
         assert browser.faults() == [], scheme
 
 
@@ -236,8 +229,7 @@ def test_an_image_is_shown_only_when_asked_for(browser: Browser, tmp_path: Path)
     urls = (pixel, "https://example.org/x.png", "data:image/svg+xml,<svg/>")
     parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     group = TrajectoryGroup("g", (Trajectory("a", ({"role": "assistant", "content": parts},)),))
-    browser.open(page_of(tmp_path, [result_of("g", member("a"))], group))
-    browser.group("g")
+    browser.open(page_of(tmp_path, [result_of("g", member("a"))], group), "g")
     assert browser.run("return document.images.length") == 0
     assert browser.texts("p.image") == [
         "an image that is not in the file: https://example.org/x.png",
@@ -252,8 +244,7 @@ def test_gold_is_shown_beside_the_reward_and_a_wrong_sign_is_marked(browser: Bro
     page = page_of(tmp_path, [result], with_gold(a=0.0, b=1.0, c=-2.0, d=None))
     for width in (1360, 390):
         browser.resize(width, 900)
-        browser.open(page, "#group=g")
-        browser.group("g")
+        browser.open(page, "g")
         assert browser.texts(".ranking .gold") == ["0", "1 \u2260", "\u22122", "\u2013"]
         assert browser.run("return document.documentElement.scrollWidth") <= width
     assert browser.texts(".candidate header .gold") == ["gold 0", "gold 1 \u2260", "gold \u22122"]
@@ -264,6 +255,5 @@ def test_a_report_of_a_ledger_says_which_of_its_runs_it_shows(browser: Browser, 
     for name in ("first", "second"):
         judge = SimulatedJudge(QUALITY)
         _, ledger = asyncio.run(judged(tmp_path, [group_of(FOUR, group_id=name)], [judge]))
-    browser.open(report_of(tmp_path, ledger))
-    browser.group("second")
+    browser.open(report_of(tmp_path, ledger), "second")
     assert "run 2 (of 2 in runs.db)" in browser.text("header.top .facts")

@@ -25,27 +25,22 @@ from servers.postgres_server import programs
 SIZE = 4
 
 
-class Worker:
-    """A training worker that has to get its reward, whatever happens to its requests and to itself."""
+def points(group: int, index: int) -> int:
+    return (group * 7 + index * 23) % 100
 
-    def __init__(self, url: str, draw: random.Random, group: int, index: int) -> None:
-        points = (group * 7 + index * 23) % 100
-        self.worth, self._draw = points / 100, draw
-        self._client = AsyncClient(url, timeout=60.0, hold=draw.choice((1, 5)))
-        context = [*PROMPT, {"role": "user", "content": f"It is task {group}."}]
-        rollout_of = (f"group {group}", SIZE, index, rollout(index, points)["messages"])
-        self._score = partial(self._client.score_rollout, *rollout_of, context=context)
 
-    async def run(self) -> list[RolloutAnswer]:
-        """The answers of this worker and of its twin, who sends the same rollout."""
-        async with self._client:
-            await asyncio.sleep(self._draw.uniform(0, 0.4))
-            if self._draw.random() < 0.15:  # it is killed, and started again
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._draw.uniform(0.0, 0.2)):
-                        await self._score()
-            twins = 2 if self._draw.random() < 0.2 else 1
-            return await asyncio.gather(*(self._score() for _ in range(twins)))
+async def answers_of_worker(url: str, draw: random.Random, group: int, index: int) -> list[RolloutAnswer]:
+    """What a training worker and its twin get for a rollout, whatever happens to their requests and to the worker."""
+    messages, task = rollout(index, points(group, index))["messages"], {"role": "user", "content": f"Task {group}."}
+    async with AsyncClient(url, timeout=60.0, hold=draw.choice((1, 5))) as client:
+        score = partial(client.score_rollout, f"group {group}", SIZE, index, messages, context=[*PROMPT, task])
+        await asyncio.sleep(draw.uniform(0, 0.4))
+        if draw.random() < 0.15:  # it is killed, and started again
+            with suppress(TimeoutError):
+                async with asyncio.timeout(draw.uniform(0.0, 0.2)):
+                    await score()
+        twins = 2 if draw.random() < 0.2 else 1
+        return await asyncio.gather(*(score() for _ in range(twins)))
 
 
 def plan(draw: random.Random, connections: int) -> list[int | None]:
@@ -59,11 +54,13 @@ def plan(draw: random.Random, connections: int) -> list[int | None]:
 async def scored_in_chaos(url: str, groups: int, seed: int) -> None:
     """Every rollout of every group is rewarded with what it is worth."""
     draw = random.Random(seed)
-    workers = [Worker(url, draw, group, index) for group in range(groups) for index in range(SIZE)]
-    draw.shuffle(workers)
-    answers = await asyncio.wait_for(asyncio.gather(*(worker.run() for worker in workers)), 90)
-    for worker, found in zip(workers, answers, strict=True):
-        assert {(one.reward, one.status, one.rewarded) for one in found} == {(worker.worth, "scored", SIZE)}
+    rollouts = [(group, index) for group in range(groups) for index in range(SIZE)]
+    draw.shuffle(rollouts)
+    working = asyncio.gather(*(answers_of_worker(url, draw, *one) for one in rollouts))
+    for one, found in zip(rollouts, await asyncio.wait_for(working, 90), strict=True):
+        assert {(answer.reward, answer.status, answer.rewarded) for answer in found} == {
+            (points(*one) / 100, "scored", SIZE)
+        }
 
 
 async def test_nothing_is_wrong_or_judged_twice_in_chaos(faulty: FaultyServer, tmp_path: Path):
