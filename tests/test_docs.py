@@ -30,7 +30,7 @@ import calipers
 import calipers.testing
 from calipers.backends.providers.known import PROVIDERS
 from calipers.monitoring.alarms import DEFAULT_ALARMS
-from calipers.registry import BACKENDS, PROTOCOLS, REWARDS, VERIFIERS, Registry
+from calipers.registry import BACKENDS, PROTOCOLS, REWARDS, VERIFIERS
 from calipers.types import Cause, FailureKind, Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -220,10 +220,8 @@ def test_blocks_are_found_and_run_as_the_pages_expect(tmp_path: Path, scratch: P
         encoding="utf-8",
     )
     found = blocks(page)
-    assert [(block.language, block.runs) for block in found] == [
-        ("python", True), ("python", False), ("python", True), ("text", False), ("sh", True),
-    ]  # fmt: skip
-    assert found[3].remark == "prints"
+    assert [block.runs for block in found] == [True, False, True, False, True]
+    assert (found[3].language, found[3].remark) == ("text", "prints")
     assert [(one.arguments, one.code) for one in commands(found[4])] == [(("calipers", "nonsense"), 2)]
     with asyncio.Runner() as runner:
         execution = Execution(page, runner)
@@ -233,7 +231,7 @@ def test_blocks_are_found_and_run_as_the_pages_expect(tmp_path: Path, scratch: P
         with pytest.raises(AssertionError, match="exit 2"):
             execution.run(Block("sh", found[4].text, 1, "run"))
         with pytest.raises(NameError):
-            execution.run(Block("python", found[1].text, found[1].line, ""))
+            execution.run(found[1])
 
 
 # --- links and anchors ------------------------------------------------------------------------------------------------
@@ -256,16 +254,16 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_every_relative_link_leads_somewhere() -> None:
-    links = ((page, match) for page in PAGES for match in _LINK.finditer(re.sub(r"`[^`\n]*`", "`code`", prose(page))))
-    for page, match in links:
-        link = match[1] or match[2]
-        if re.match(r"[a-z]+:", link):
-            continue
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{name_of(page)} links to {link}, which does not exist"
-        if anchor:
-            assert anchor in anchors(target), f"{name_of(page)} links to {link}; there is no such heading"
+    broken = []
+    for page in PAGES:
+        for match in _LINK.finditer(re.sub(r"`[^`\n]*`", "`code`", prose(page))):
+            link = match[1] or match[2]
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            is_there = target.exists() and (not anchor or anchor in anchors(target))
+            if not is_there and not re.match(r"[a-z]+:", link):
+                broken.append(f"{name_of(page)} links to {link}")
+    assert broken == []
 
 
 def test_a_list_inside_a_list_is_indented_by_four_spaces() -> None:
@@ -273,32 +271,21 @@ def test_a_list_inside_a_list_is_indented_by_four_spaces() -> None:
     assert [page for page in PAGES if re.search(r"^ {1,3}(?:[-*]|\d+\.) .*", prose(page), re.MULTILINE)] == []
 
 
-def navigation() -> list[str]:
-    """The pages of the site that are written by hand, in its order."""
+def test_every_page_has_one_place_in_the_sites_navigation_and_in_the_index() -> None:
     listed = re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
-    return [path for path in listed if not path.startswith("reference/")]
-
-
-def test_every_page_has_a_place_in_the_sites_navigation() -> None:
-    listed = navigation()
-    assert len(listed) == len(set(listed))
+    by_hand = sorted(path for path in listed if not path.startswith("reference/"))
     written = {place(path) for path in PLACES} | {place(name_of(page)) for page in PAGES}
-    assert set(listed) == written, "add the page to nav in mkdocs.yml"
-
-
-def test_the_index_lists_every_page_of_the_navigation_once() -> None:
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| \[[^]]+\]\(([^)]+)\) \| .+ \|$", index, re.MULTILINE)
+    assert by_hand == sorted(written), "add the page to nav in mkdocs.yml"
+    rows = re.findall(r"^\| \[[^]]+\]\(([^)]+)\) \| .+ \|$", text_of("README.md"), re.MULTILINE)
     of_the_site = [place(os.path.normpath(f"docs/{row}")) for row in rows]
-    assert sorted(of_the_site) == sorted(set(navigation()) - {"index.md", "pages.md"})
+    assert sorted(of_the_site) == sorted(written - {"index.md", "pages.md"})
 
 
 # --- installation -----------------------------------------------------------------------------------------------------
 
 
-def extras() -> set[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return set(project["optional-dependencies"])
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = set(PROJECT["optional-dependencies"])
 
 
 def test_an_install_line_works_from_a_clone() -> None:
@@ -306,7 +293,7 @@ def test_an_install_line_works_from_a_clone() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for named in re.findall(r"pip install '[./\w]*\[([\w,-]+)\]'", text):
-            assert set(named.split(",")) <= extras(), named
+            assert set(named.split(",")) <= EXTRAS, named
         if page.name != "installation.md":
             assert not re.search(r"pip install\s+'?calipers\b", text), f"{name_of(page)}: write pip install '.[EXTRA]'"
 
@@ -314,7 +301,7 @@ def test_an_install_line_works_from_a_clone() -> None:
 def test_the_page_of_installation_lists_every_extra() -> None:
     rows = [line for line in text_of("installation.md").splitlines() if line.startswith("| `")]
     listed = [name for row in rows for name in re.findall(r"`([\w-]+)`", row.split("|")[1])]
-    assert sorted(listed) == sorted(extras())
+    assert sorted(listed) == sorted(EXTRAS)
 
 
 # --- held against the code --------------------------------------------------------------------------------------------
@@ -356,12 +343,12 @@ def test_the_overview_of_trainers_says_when_a_run_ends_and_what_to_watch() -> No
             assert all(f"{limit:g}" in overview for limit in limits), alarm
 
 
-@pytest.mark.parametrize(("page", "kind"), [
-    ("judges.md", BACKENDS), ("protocols.md", PROTOCOLS), ("rewards.md", REWARDS), ("verifiers.md", VERIFIERS),
-])  # fmt: skip
-def test_every_registered_name_is_on_the_page_of_its_kind(page: str, kind: Registry) -> None:
-    for name in kind.ours:
-        assert re.search(rf"`(protocol=)?\"?{name}[`/:\"]", text_of(page)), f"docs/{page} does not mention `{name}`"
+def test_every_registered_name_is_on_the_page_of_its_kind() -> None:
+    pages = {"judges.md": BACKENDS, "protocols.md": PROTOCOLS, "rewards.md": REWARDS, "verifiers.md": VERIFIERS}
+    for page, kind in pages.items():
+        text = text_of(page)
+        missing = [name for name in kind.ours if not re.search(rf"`(protocol=)?\"?{name}[`/:\"]", text)]
+        assert missing == [], page
 
 
 def test_every_provider_is_documented_with_its_address_and_key() -> None:
@@ -384,22 +371,17 @@ def test_the_design_page_says_which_strategies_belong_to_each_protocol() -> None
         assert shown == [part.partition(":")[2] for part in (method.planner, method.aggregator, method.reward)], name
 
 
-@pytest.mark.parametrize(("page", "words"), [
-    ("failure-contract.md", get_args(FailureKind)),
-    ("protocols.md", get_args(Cause)),
-    ("reading.md", get_args(Outcome)),
-])  # fmt: skip
-def test_every_value_a_record_can_hold_is_explained(page: str, words: tuple[str, ...]) -> None:
-    missing = [word for word in words if f"`{word}`" not in text_of(page)]
-    assert not missing
+def test_every_value_a_record_can_hold_is_explained() -> None:
+    pages = {"failure-contract.md": FailureKind, "protocols.md": Cause, "reading.md": Outcome}
+    for page, values in pages.items():
+        assert [word for word in get_args(values) if f"`{word}`" not in text_of(page)] == [], page
 
 
 def test_the_readmes_badges_are_what_the_project_declares() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     shown = re.findall(r"!\[([^]]+)\]\((docs/images/badge-[^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    oldest = declared["requires-python"].removeprefix(">=")
-    assert [alt for alt, _ in shown] == [f"Python {oldest} or newer", f"Licence: {declared['license']}"]
-    for (alt, path), text in zip(shown, (f"{oldest}+", declared["license"]), strict=True):
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    assert [alt for alt, _ in shown] == [f"Python {oldest} or newer", f"Licence: {PROJECT['license']}"]
+    for (alt, path), text in zip(shown, (f"{oldest}+", PROJECT["license"]), strict=True):
         picture = (ROOT / path).read_text(encoding="utf-8")
         assert f"<title>{alt}</title>" in picture
         assert f">{text}</text>" in picture

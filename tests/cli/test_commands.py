@@ -89,14 +89,12 @@ def test_an_option_without_its_value_or_with_a_wrong_one_is_refused():
     assert wrong == []
 
 
-def test_a_value_from_the_environment_is_refused_by_its_variable():
-    ended = CliRunner().invoke(app, ["serve"], env={"CALIPERS_PORT": "70000"})
-    assert ended.exit_code == 2
-    assert "CALIPERS_PORT" in ended.output
-
-
 def test_a_mistyped_command_or_flag_is_refused_with_the_nearest():
-    for arguments, words in ((["scor"], "No such command"), (["score", "--judg", "x"], "--judge")):
+    for arguments, words in (
+        (["scor"], "No such command"),
+        (["score", "--judg", "x"], "--judge"),
+        (["score", "--order", "2"], "--orders"),
+    ):
         ended = CliRunner().invoke(app, arguments)
         assert ended.exit_code == 2
         assert words in ended.output

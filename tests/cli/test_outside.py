@@ -1,6 +1,5 @@
 """Whatever a flag is given for a number, a command runs or says what is wrong; never a traceback."""
 
-import json
 import os
 from itertools import product
 from pathlib import Path
@@ -12,7 +11,7 @@ from calipers.backends.providers.known import PROVIDERS
 from calipers.cli import app
 from calipers.errors import CalipersError, ConfigError
 from calipers.generation.sampling import ResponseFile
-from groups import FOUR, group_of
+from command_line import Calipers, mismatches, write_rows
 
 VALUES = (
     *("9" * 23, "9" * 5000, "-1", "0", "1e400", "nan", "inf", "1e-400", "²", "१२", "", "x", "1_0", "="),
@@ -28,9 +27,8 @@ FLAGS = [
 
 
 @pytest.mark.slow
-def test_a_number_of_any_size_is_taken_or_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("groups.jsonl").write_text(json.dumps(group_of(FOUR).to_dict()) + "\n", encoding="utf-8")
+def test_a_flag_of_any_size_is_taken_or_refused_in_words(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
     for flag, value in product(FLAGS, VALUES):
         try:
             code = app.main(["score", "groups.jsonl", "-o", "out.jsonl", f"{flag}={value}"], standalone_mode=False)
@@ -39,40 +37,23 @@ def test_a_number_of_any_size_is_taken_or_refused_in_words(tmp_path: Path, monke
         assert code in {0, 1}, (flag, value)
 
 
-SETTINGS = {
-    "digits": f"orders = {'9' * 5000}",
-    "depth": f"a = {'[' * 5000}{']' * 5000}",
-    "overflow": "orders = 1e400",
-    "infinite": "orders = inf",
-    "nan": "timeout = nan",
-    "nul": 'rules = "a\\u0000b"',
-    "inner nul": 'judge = ["a\\u0000b"]',
-    "bytes": "\udcff\udcfe",
-}
-
-
-def test_whatever_a_settings_file_holds_is_taken_or_refused_in_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("groups.jsonl").write_text(json.dumps(group_of(FOUR).to_dict()) + "\n", encoding="utf-8")
-    for settings in SETTINGS.values():
-        Path("calipers.toml").write_bytes(settings.encode("utf-8", "surrogateescape"))
-        with pytest.raises(ConfigError, match=r"calipers\.toml"):
-            app.main(["score", "groups.jsonl", "-o", "out.jsonl"], standalone_mode=False)
+def test_whatever_a_settings_file_holds_is_taken_or_refused_in_words(folder: Path, calipers: Calipers) -> None:
+    for settings in (
+        f"orders = {'9' * 5000}", f"a = {'[' * 5000}{']' * 5000}", "orders = 1e400", "orders = inf", "timeout = nan",
+        'rules = "a\\u0000b"', 'judge = ["a\\u0000b"]', "\udcff\udcfe",
+    ):  # fmt: skip
+        (folder / "calipers.toml").write_bytes(settings.encode("utf-8", "surrogateescape"))
+        assert mismatches(calipers, [(("score", "groups.jsonl", "-o", "out.jsonl"), "calipers.toml")]) == []
 
 
 def test_an_address_in_the_environment_that_cannot_be_read_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, variable in (
-        ("openai", "OPENAI_BASE_URL"),
-        ("ollama", "OLLAMA_HOST"),
-        ("azure", "AZURE_OPENAI_ENDPOINT"),
-    ):
-        for value in ("http://[::1", "http://h:99999999/v1", "http://h:x/v1", "http://user:hidden@[::1"):
-            monkeypatch.setenv(variable, value)
-            with pytest.raises(ConfigError, match=variable) as told:
-                PROVIDERS[name].named_address(os.environ)
-            assert "hidden" not in str(told.value)
+    variables = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_HOST", "azure": "AZURE_OPENAI_ENDPOINT"}
+    addresses = ("http://[::1", "http://h:99999999/v1", "http://h:x/v1", "http://user:hidden@[::1")
+    for (provider, variable), address in product(variables.items(), addresses):
+        monkeypatch.setenv(variable, address)
+        with pytest.raises(ConfigError, match=variable) as refused:
+            PROVIDERS[provider].named_address(os.environ)
+        assert "hidden" not in str(refused.value)
 
 
 def test_kept_responses_that_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
@@ -83,7 +64,5 @@ def test_kept_responses_that_cannot_be_read_are_passed_over(tmp_path: Path) -> N
         "7" * 5000,
         '{"key": "k", "text": "t", "finish_reason": "stop", "latency": 1e999}',
     )
-    path = tmp_path / "out.samples.jsonl"
-    path.write_text("".join(f"{line}\n" for line in lines))
-    with ResponseFile(str(path)) as kept:
+    with ResponseFile(str(write_rows(tmp_path / "out.samples.jsonl", lines))) as kept:
         assert kept.reused == 0

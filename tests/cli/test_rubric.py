@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from calipers import read_rubric
-from command_line import Calipers, mismatches
+from command_line import Calipers, mismatches, read_rows, write_rows
 from groups import FOUR, group_of
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path) -> Path:
-    """A folder with groups."""
-    groups = [group_of(FOUR, group_id=f"g{n}", question=f"What is 17 + 25, once more ({n})?") for n in range(3)]
-    lines = (json.dumps(group.to_dict()) + "\n" for group in groups)
-    (tmp_path / "groups.jsonl").write_text("".join(lines), encoding="utf-8")
-    return tmp_path
-
-
-@pytest.fixture
-def run(calipers: Calipers) -> Run:
-    """Run ``calipers rubric``: exit code, stdout, stderr."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        ended = calipers("rubric", *arguments)
-        return ended.code, ended.out, ended.err
-
-    return call
+pytestmark = pytest.mark.usefixtures("folder")
+DRAFT = ("rubric", "draft", "groups.jsonl", "-o", "r.toml", "--first", "2", "--judge", "vllm/m", "--base-url")
 
 
 def drafts(asked: Asked) -> Answer:
@@ -47,44 +27,36 @@ def drafts(asked: Asked) -> Answer:
     return said(json.dumps({number: {"reason": "r", "met": met[text]} for number, _, text in lines}))
 
 
-def test_a_draft_is_a_rubric_with_its_figures_and_costs_nothing_twice(run: Run, faulty: FaultyServer) -> None:
+def test_a_draft_is_a_rubric_with_its_figures_and_costs_nothing_twice(calipers: Calipers, faulty: FaultyServer) -> None:
     faulty.script(drafts)
-    flags = ("draft", "groups.jsonl", "-o", "r.toml", "--judge", "vllm/m", "--base-url", faulty.url, "--first", "2")
-    code, out, told = run(*flags)
-    assert (code, out) == (0, ""), told
-    assert "4 proposals, 1 criteria kept, 1 dropped" in told
+    run = calipers(*DRAFT, faulty.url)
+    assert (run.code, run.out) == (0, ""), run.err
+    assert "4 proposals, 1 criteria kept, 1 dropped" in run.err
     written = Path("r.toml").read_text(encoding="utf-8")
     assert "# it never separates the trajectories of a group" in written
     assert [one.text for one in read_rubric("r.toml").criteria] == ["States the sum 42."]
     calls = len(faulty.posts)
     assert calls == 2 + 2 * 4 * 2
-    assert run(*flags, "--force")[0] == 0
-    assert Path("r.toml").read_text(encoding="utf-8") == written
-    assert len(faulty.posts) == calls
-    code, out, _ = run("check", "r.toml")
-    assert code == 0
-    assert "States the sum 42." in out
+    assert calipers(*DRAFT, faulty.url, "--force").code == 0
+    assert (Path("r.toml").read_text(encoding="utf-8"), len(faulty.posts)) == (written, calls)
+    assert "States the sum 42." in calipers("rubric", "check", "r.toml").out
 
 
-def test_a_draft_that_comes_to_nothing_says_why_and_writes_nothing(run: Run, faulty: FaultyServer) -> None:
+def test_a_draft_that_comes_to_nothing_says_why_and_writes_nothing(calipers: Calipers, faulty: FaultyServer) -> None:
     faulty.script(said("No."))
-    code, _, told = run("draft", "groups.jsonl", "-o", "r.toml", "--judge", "vllm/m", "--base-url", faulty.url)
-    assert code == 2
-    assert "proposed no criteria that could be read: the reply holds no criteria" in told
-    assert told.count("the reply holds") == 1  # once for all groups
+    run = calipers(*DRAFT, faulty.url)
+    assert (run.code, run.err.count("the reply holds")) == (2, 1)  # once for all groups
+    assert "proposed no criteria that could be read: the reply holds no criteria" in run.err
     assert not Path("r.toml").exists()
 
 
 def test_mistakes_are_one_sentence(calipers: Calipers) -> None:
     Path("bad.toml").write_text('[[criteria]]\ntext = "x"\npoints = "two"\n', encoding="utf-8")
     Path("rules.toml").write_text('[[criteria]]\nid = "r"\ntext = "Has no comma."\nrule = { not = { regx = {} } }\n')
-    draft, score = (
-        ("rubric", "draft", "groups.jsonl", "-o"),
-        ("score", "groups.jsonl", "-o", "o", "--protocol", "checklist"),
-    )
+    draft = ("rubric", "draft", "groups.jsonl", "-o")
+    score = ("score", "groups.jsonl", "-o", "o", "--protocol", "checklist")
     cases: list[tuple[tuple[str, ...], str]] = [
         (("rubric", "check", "none.toml"), "none.toml: there is no such file"),
-        (("rubric", "check", "nope"), "nope: there is no such file"),
         (("rubric", "check", "rules.toml"), "criterion 'r': rule: unknown verifier 'regx'; did you mean regex?"),
         ((*draft, "no/r.toml", "--judge", "vllm/m"), "its folder does not exist"),
         ((*draft, "r.toml", "--judge", "m"), "is not a judge name"),
@@ -97,16 +69,16 @@ def test_mistakes_are_one_sentence(calipers: Calipers) -> None:
     assert mismatches(calipers, cases) == []
 
 
-def test_a_check_prints_the_criteria_and_what_a_score_can_be(run: Run) -> None:
+def test_a_check_prints_the_criteria_and_what_a_score_can_be(calipers: Calipers) -> None:
     text = (
         '[[criteria]]\nid = "a"\ntext = "Cites."\npoints = 4\nveto = true\n[[criteria]]\ntext = "Lies."\npoints = -2\n'
         'rule = { not = { regex = { pattern = "," } } }\n'
     )
     Path("r.toml").write_text(text, encoding="utf-8")
-    code, out, _ = run("check", "r.toml")
-    assert code == 0
+    run = calipers("rubric", "check", "r.toml")
+    assert run.code == 0, run.err
     for words in ("veto", "rule", "2 criteria; scores from -0.5 to 1"):
-        assert words in out
+        assert words in run.out
 
 
 RUBRIC = '[[criteria]]\nid = "sum"\ntext = "Gives 42."\npoints = 2\n\n[[criteria]]\ntext = "Apologises."\npoints = -1\n'
@@ -116,19 +88,17 @@ SAID = ({"right": True, "close": False, "far": False, "silent": False}, dict.fro
 def test_a_rubric_file_grades_and_replays_and_the_embedded_judge_cannot_check_it(
     folder: Path, calipers: Calipers
 ) -> None:
-    (folder / "groups.jsonl").write_text(json.dumps(group_of(FOUR).to_dict()) + "\n", encoding="utf-8")
+    write_rows(folder / "groups.jsonl", [group_of(FOUR).to_dict()])
     (folder / "r.toml").write_text(RUBRIC, encoding="utf-8")
-    rows = [{"text": json.dumps({f"{{{{{name}}}}}": {"met": met} for name, met in said.items()})} for said in SAID]
-    (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    verdicts = [{f"{{{{{name}}}}}": {"met": met} for name, met in said.items()} for said in SAID]
+    write_rows(folder / "said.jsonl", [{"text": json.dumps(one)} for one in verdicts])
     asking = ("score", "groups.jsonl", "-o", "out.jsonl", "--protocol", "checklist", "--rubric", "r.toml")
     done = calipers(*asking, "--grading", "mode=relative", "--judge", "scripted:said.jsonl")
     assert done.code == 0, done.err
-    line = json.loads((folder / "out.jsonl").read_text(encoding="utf-8"))
-    assert {one["id"]: one["score"] for one in line["trajectories"]} == {
-        "right": 1.0, "close": 0.0, "far": 0.0, "silent": -0.5,
-    }  # fmt: skip
+    (line,) = read_rows(folder / "out.jsonl")
+    assert [one["score"] for one in line["trajectories"]] == [1.0, 0.0, 0.0, -0.5]
     assert calipers("replay", "out.jsonl.ledger.db", "-o", "again.jsonl").code == 0
     assert (folder / "again.jsonl").read_bytes() == (folder / "out.jsonl").read_bytes()
     assert calipers(*asking, "--force").code == 1
-    line = json.loads((folder / "out.jsonl").read_text(encoding="utf-8"))
+    (line,) = read_rows(folder / "out.jsonl")
     assert "cannot check criteria" in line["trajectories"][0]["reason"]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import sys
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -14,17 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from calipers.cli import app
-from calipers.errors import ConfigError
-from command_line import Calipers, mismatches
-
-PACKAGES = ("msgspec", "starlette", "uvicorn")
+from command_line import Calipers, mismatches, started
 
 
 def needs_packages() -> None:
-    for name in PACKAGES:
+    for name in ("msgspec", "starlette", "uvicorn"):
         pytest.importorskip(name, reason="the server's packages are not installed: pip install 'calipers[server]'")
 
 
@@ -42,20 +35,17 @@ def test_it_serves_answers_ends_on_sigterm_and_answers_again_after_a_restart(tmp
     ]
     found = []
     for _ in range(2):
-        command = [sys.executable, "-m", "calipers", "serve", "--port", "0"]
-        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
+        with started(tmp_path, "serve", "--port", 0) as process:
             assert process.stderr is not None
             line = process.stderr.readline()
             assert line.startswith("Serving at http://127.0.0.1:"), line
             assert "no token is needed" in line
-            url = line.split()[2]
             with ThreadPoolExecutor(2) as pool:
-                found.append(list(pool.map(partial(post, url), bodies)))
+                found.append(list(pool.map(partial(post, line.split()[2]), bodies)))
             process.send_signal(signal.SIGTERM)
-            said = process.stderr.read()
-            assert process.wait(20) == 0, said
-            assert "Stopped." in said
-            assert "Traceback" not in said
+            said = process.communicate(timeout=20)[1]
+            assert process.returncode == 0, said
+            assert ("Stopped." in said, "Traceback" in said) == (True, False), said
     assert found[0] == found[1]
     assert {one["status"] for one in found[0]} == {"scored"}
 
@@ -86,10 +76,10 @@ def test_what_cannot_work_is_one_sentence_before_it_serves(tmp_path: Path, calip
     assert sorted(path for path in tmp_path.iterdir() if ".ledger" not in path.name) == before
 
 
-def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_without_its_packages_it_says_what_to_install(
+    calipers: Calipers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "msgspec", None)
-    result = CliRunner().invoke(app, ["serve"])
-    assert isinstance(result.exception, ConfigError)
-    assert str(result.exception) == "the server needs msgspec: pip install 'calipers[server]'"
+    needed = "the server needs msgspec: pip install 'calipers[server]'"
+    assert mismatches(calipers, [(("serve",), needed)]) == []
     assert not list(tmp_path.iterdir())

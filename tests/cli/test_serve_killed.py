@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ pytest.importorskip("msgspec", reason="the server's packages are not installed: 
 pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
 
 from calipers.server import AsyncClient, RolloutAnswer
+from command_line import started
 from http_judge import worth
 from served import PROMPT, until
 from servers.faulty_server import Answer, Asked, FaultyServer
@@ -49,12 +48,8 @@ class Account:
 @contextmanager
 def serving(judge: FaultyServer, ledger: str, port: int, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """``calipers serve`` as a process of its own, which is killed at the end."""
-    command = [
-        *(sys.executable, "-m", "calipers", "serve", "--port", str(port), "--ledger", ledger),
-        *("--judge", "openai/judge", "--base-url", judge.url, "--concurrency", str(CONCURRENCY)),
-    ]
-    env = {**os.environ, "OPENAI_API_KEY": "k"}
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, env=env) as process:
+    asking = ("--judge", "vllm/judge", "--base-url", judge.url, "--concurrency", CONCURRENCY)
+    with started(folder, "serve", "--port", port, "--ledger", ledger, *asking) as process:
         assert process.stderr is not None
         said: list[str] = []
         for line in process.stderr:
@@ -119,12 +114,7 @@ async def test_a_killed_server_gives_the_same_answers_again_and_asks_only_what_w
 
 def test_two_servers_of_one_file_are_one_too_many(faulty: FaultyServer, tmp_path: Path) -> None:
     with serving(faulty, "l.db", free_port(), tmp_path):
-        second = _run(["--ledger", "sqlite:///l.db"], tmp_path)
+        second = started(tmp_path, "serve", "--port", 0, "--ledger", "sqlite:///l.db")
+        said = second.communicate(timeout=60)[1]
     assert second.returncode == 2
-    assert "l.db: another server has this ledger" in second.stderr
-    assert "postgresql://" in second.stderr
-
-
-def _run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "calipers", "serve", "--port", "0", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert re.search(r"l\.db: another server has this ledger.*postgresql://", said, re.DOTALL)
