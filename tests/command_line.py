@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -36,9 +37,9 @@ def run_in(folder: Path, *arguments: object, **variables: str) -> Ended:
         for name, value in ({"COLUMNS": "200"} | variables).items():
             here.setenv(name, value)
         here.setattr(sys, "argv", ["calipers", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as stopped:
             main()
-    return Ended(int(ended.value.code or 0), out.getvalue(), err.getvalue())
+    return Ended(int(stopped.value.code or 0), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture
@@ -49,10 +50,16 @@ def calipers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calipers:
     return partial(run_in, tmp_path)
 
 
-def started(folder: Path, *arguments: object) -> subprocess.Popen[str]:
+def started(folder: Path, *arguments: object, **variables: str) -> Popen[str]:
     """``calipers`` in a process of its own, whose output can be read."""
     command = [sys.executable, "-m", "calipers", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return Popen(command, cwd=folder, env=os.environ | variables, stdout=PIPE, stderr=PIPE, text=True)
+
+
+def ended(process: Popen[str]) -> Ended:
+    """What a process that ends by itself says."""
+    out, err = process.communicate(timeout=100)
+    return Ended(process.returncode, out, err)
 
 
 def write_rows(path: Path, rows: Iterable[Any]) -> Path:
@@ -79,7 +86,7 @@ def mismatches(run: Calipers, cases: Sequence[tuple[Sequence[object], str]]) -> 
     """Return the commands that do not end with 2 and one error that has the words."""
     wrong = []
     for arguments, words in cases:
-        ended = run(*arguments)
-        if ended.code != 2 or words not in ended.err or ended.out or "Traceback" in ended.err:
-            wrong.append((*arguments, words, ended))
+        done = run(*arguments)
+        if done.code != 2 or words not in done.err or done.out or "Traceback" in done.err:
+            wrong.append((*arguments, words, done))
     return wrong

@@ -41,8 +41,11 @@ PAGES = [
 NEEDED = {"docs/trainers/art.md": "art"}
 """Pages whose blocks run only where a package is installed; a single block says so itself: <!-- needs art -->."""
 
-_FENCE = re.compile(r"^```(\w*)[ \t]*$")
-_COMMENT = re.compile(r"^<!--\s*(.*?)\s*-->$")
+_FENCED = re.compile(
+    r"^(?:<!--[ \t]*(?P<remark>.*?)[ \t]*-->\s*\n)?"
+    r"```(?P<language>\w*)[ \t]*\n(?P<text>(?s:.*?))^```[ \t]*$",
+    re.MULTILINE,
+)
 _REMARK = re.compile(r"run(: exit \d+)?|prints|needs \w+|not run: .{8,}")
 _MEANT = re.compile(r"(run|prints?|needs|not[ -]run)\b")
 """How a comment begins that is meant for this test; others may say what they like."""
@@ -50,15 +53,12 @@ _MEANT = re.compile(r"(run|prints?|needs|not[ -]run)\b")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block of ``height`` lines; ``line`` is that of its fence, ``remark`` the HTML comment right before
-    it.
-    """
+    """A fenced block; ``line`` is that of its fence, ``remark`` the HTML comment right before it."""
 
     language: str
     text: str
     line: int
     remark: str
-    height: int = 0
 
     @property
     def runs(self) -> bool:
@@ -72,26 +72,21 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    text = _FENCED.sub("", page.read_text(encoding="utf-8"))
+    assert not re.search("^```", text, re.MULTILINE), f"{name_of(page)}: a fence is never closed"
+    return text
+
+
 def blocks(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in order; an unclosed one is an error."""
-    found: list[Block] = []
-    opened: tuple[str, int, str] | None = None
-    inside: list[str] = []
-    before = ""
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
-        fence = _FENCE.match(line)
-        if opened is None and fence:
-            remark = _COMMENT.match(before)
-            opened, inside = (fence[1], number, remark[1] if remark else ""), []
-        elif opened is not None and fence and not fence[1]:
-            found.append(Block(opened[0], "\n".join(inside), opened[1], opened[2], len(inside)))
-            opened, before = None, ""
-        elif opened is not None:
-            inside.append(line)
-        elif line.strip():
-            before = line.strip()
-    assert opened is None, f"{name_of(page)}: the fence on line {opened and opened[1]} is never closed"
-    return found
+    """The fenced blocks of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(one["language"], one["text"].removesuffix("\n"), text.count("\n", 0, one.start("language")) + 1,
+              one["remark"] or "")
+        for one in _FENCED.finditer(text)
+    ]  # fmt: skip
 
 
 def is_installed(package: str) -> bool:
@@ -212,39 +207,29 @@ def test_a_blocks_remark_is_one_that_is_understood() -> None:
 
 def test_blocks_are_found_and_run_as_the_pages_expect(tmp_path: Path, scratch: Path) -> None:
     """The machinery itself: awaits, a shared namespace, remarks, commands and their exit code."""
-    page = tmp_path / "page.md"
-    page.write_text(
+    text = (
         "```python\nx = 1\n```\n\n<!-- not run: there is no such name -->\n```python\nnonsense\n```\n"
         "```python\nimport asyncio\nawait asyncio.sleep(0)\nprint(x + 1)\n```\n<!-- prints -->\n```text\n2\n```\n"
-        "<!-- run: exit 2 -->\n```sh\n# no such command\ncalipers nonsense\n```\n",
-        encoding="utf-8",
+        "<!-- run -->\n```sh\n# no such command\ncalipers nonsense\n```\n"
     )
-    found = blocks(page)
-    assert [block.runs for block in found] == [True, False, True, False, True]
-    assert (found[3].language, found[3].remark) == ("text", "prints")
-    assert [(one.arguments, one.code) for one in commands(found[4])] == [(("calipers", "nonsense"), 2)]
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    first, unrun, second, printed, command = blocks(tmp_path / "page.md")
+    assert [one.runs for one in (first, unrun, second, printed, command)] == [True, False, True, False, True]
+    assert printed.remark == "prints"
     with asyncio.Runner() as runner:
-        execution = Execution(page, runner)
-        execution.run(found[0])
-        execution.run(found[2])
+        execution = Execution(tmp_path / "page.md", runner)
+        execution.run(first)
+        execution.run(second)
         assert execution.printed == "2\n"
         with pytest.raises(AssertionError, match="exit 2"):
-            execution.run(Block("sh", found[4].text, 1, "run"))
+            execution.run(command)
         with pytest.raises(NameError):
-            execution.run(found[1])
+            execution.run(unrun)
 
 
 # --- links and anchors ------------------------------------------------------------------------------------------------
 
 _LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)")
-
-
-def prose(page: Path) -> str:
-    """A page without its fenced blocks."""
-    lines = page.read_text(encoding="utf-8").splitlines()
-    for block in blocks(page):
-        lines[block.line - 1 : block.line + block.height + 1] = [""] * (block.height + 2)
-    return "\n".join(lines)
 
 
 def anchors(page: Path) -> set[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import started
+from command_line import ended, started
 from servers.dialects import verdict
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 
@@ -47,9 +47,9 @@ def interrupted(
             break
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    told = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, told
-    return told
+    done = ended(process)
+    assert done.code == 130, done.err
+    return done.err
 
 
 def test_an_interrupted_calibration_pays_for_no_answer_twice(tmp_path: Path, faulty: FaultyServer):
@@ -58,9 +58,8 @@ def test_an_interrupted_calibration_pays_for_no_answer_twice(tmp_path: Path, fau
     assert KEPT.format(ledger.name) in interrupted(judge, tmp_path, faulty, 5, ledger=ledger)
     faulty.script(lambda asked: said(verdict(asked)))
     before = len(faulty.posts)
-    process = started(tmp_path, *judge)
-    told = process.communicate(timeout=60)[1]
-    assert process.returncode == 0, told
+    again = ended(started(tmp_path, *judge))
+    assert again.code == 0, again.err
     assert len(faulty.posts) - before <= 12 - 5 + 1
 
 

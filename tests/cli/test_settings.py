@@ -38,10 +38,18 @@ def test_an_error_names_the_settings_file_and_the_key(folder: Path, calipers: Ca
         "[score.x]\norders = 3": "'x': unknown key",
         "orders = ": "not valid TOML",
         "judge = embedded": 'write text in quotes, as in judge = "emb',
+        f"orders = {'9' * 5000}": "",
+        f"a = {'[' * 5000}{']' * 5000}": "",
+        "orders = 1e400": "",
+        "orders = inf": "",
+        'rules = "a\\u0000b"': "",
+        'judge = ["a\\u0000b"]': "",
+        "\udcff\udcfe": "",
     }
     wrong = []
     for content, words in cases.items():
-        (folder / "calipers.toml").write_text(f"\ufeff# settings\n\n{content}\n", encoding="utf-8")
+        text = f"\ufeff# settings\n\n{content}\n"
+        (folder / "calipers.toml").write_text(text, encoding="utf-8", errors="surrogateescape")
         ended = calipers(*SCORE)
         named = "calipers.toml" in ended.err and "Traceback" not in ended.err
         if ended.code != 2 or not named or words not in ended.err or "s3cret" in ended.err:

@@ -104,7 +104,7 @@ def test_outcomes_costs_and_spread():
 
 
 def test_attacks_are_counted_by_trajectory_and_kind():
-    attacks = {
+    attacks: dict[str, list[tuple[Any, Any]]] = {
         "a": [("instruction", "certain"), ("instruction", "certain"), ("layout", "likely")],
         "b": [("score_claim", "suspicious")], "c": [], "d": [],
     }  # fmt: skip
@@ -285,7 +285,8 @@ def test_staleness_is_behind_the_stated_current_version_and_an_unknown_one_count
 
 def test_without_a_stated_current_version_it_is_the_newest_that_any_rollout_showed_so_far():
     found = staleness(judged((3, 1.0), (3, 0.0)), judged((7, 1.0), (7, 0.0)), judged((5, 1.0), (5, 0.0)))
-    assert (found["staleness_mean"], found["staleness_max"]) == (pytest.approx(2 / 3), 2)
+    assert found["staleness_mean"] == pytest.approx(2 / 3)
+    assert found["staleness_max"] == 2
     # A policy that was updated while the group waited is not behind itself.
     assert staleness(judged((8, 1.0), (9, 0.0), current_version=8))["staleness_max"] == 0
     found = staleness(judged((None, 1.0), (4, 0.0), policy_version=2, current_version=5))
