@@ -15,8 +15,6 @@ import re
 import runpy
 import shlex
 import shutil
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +30,7 @@ from calipers.backends.providers.known import PROVIDERS
 from calipers.monitoring.alarms import DEFAULT_ALARMS
 from calipers.registry import BACKENDS, PROTOCOLS, REWARDS, VERIFIERS
 from calipers.types import Cause, FailureKind, Outcome
+from command_line import ended, started
 
 ROOT = Path(__file__).resolve().parents[1]
 _AT_THE_TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md")
@@ -111,52 +110,28 @@ def _levels_of_loggers() -> Iterator[None]:
             logger.setLevel(logging.NOTSET)
 
 
-class Execution:
-    """Runs the blocks of one page in one namespace and on one event loop, and remembers what the last one printed."""
-
-    def __init__(self, page: Path, runner: asyncio.Runner) -> None:
-        self.page = page
-        self.ran: list[Block] = []
-        self.printed = ""
-        self._runner = runner
-        self._names: dict[str, Any] = {"__name__": "__docs__"}
-
-    def run(self, block: Block) -> None:
-        if block.language == "python":
-            self.printed = self._python(block)
-        else:
-            self.printed = "".join(map(self._command, commands(block)))
-        self.ran.append(block)
-
-    def _python(self, block: Block) -> str:
-        # Blank lines above, so that a traceback names the page's own line.
-        source = "\n" * block.line + block.text
-        code = compile(source, str(self.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-        with contextlib.redirect_stdout(io.StringIO()) as output:
-            outcome = eval(code, self._names)  # noqa: S307 - the project's own pages
-            if inspect.iscoroutine(outcome):
-                self._runner.run(outcome)
-        return output.getvalue()
-
-    def _command(self, command: Command) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", *command.arguments],
-            env=os.environ | command.environment, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-        assert done.returncode == command.code, f"{command.arguments}: exit {done.returncode}\n{done.stderr}"
-        return done.stdout
+def run_python(page: Path, block: Block, names: dict[str, Any], runner: asyncio.Runner) -> str:
+    """Run a block in a namespace, and return what it prints."""
+    # Blank lines above, so that a traceback names the page's own line.
+    source = "\n" * block.line + block.text
+    code = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        outcome = eval(code, names)  # noqa: S307 - the project's own pages
+        if inspect.iscoroutine(outcome):
+            runner.run(outcome)
+    return output.getvalue()
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    arguments: tuple[str, ...]
-    environment: dict[str, str]
-    code: int
-
-
-def commands(block: Block) -> Iterator[Command]:
-    """The lines of a block that call ``calipers``, with or without a prompt and variables before it."""
+def run_commands(block: Block) -> str:
+    """Run the commands of a block, which end as its remark says, and return what they print."""
     code = int(block.remark.partition("exit ")[2] or 0)
+    done = [ended(started(Path(), *words, **variables)) for words, variables in commands(block)]
+    assert {one.code for one in done} == {code}, done
+    return "".join(one.out for one in done)
+
+
+def commands(block: Block) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """The arguments and variables of each line that calls ``calipers``, with or without a prompt before it."""
     for line in block.text.replace("\\\n", " ").splitlines():
         words = shlex.split(line.removeprefix("$ "), comments=True)
         variables = dict[str, str]()
@@ -164,28 +139,46 @@ def commands(block: Block) -> Iterator[Command]:
             variable, _, value = words.pop(0).partition("=")
             variables[variable] = value
         if words[:1] == ["calipers"]:
-            yield Command(tuple(words), variables, code)
+            yield words[1:], variables
+
+
+def executed(page: Path) -> list[Block]:
+    """Run the blocks of a page in order, in one namespace and on one event loop; what is printed is what it shows."""
+    found = blocks(page)
+    names: dict[str, Any] = {"__name__": "__docs__"}
+    ran, printed = list[Block](), ""
+    with asyncio.Runner() as runner:
+        for before, block in zip([None, *found], found, strict=False):
+            package = block.remark.removeprefix("needs ") if block.remark.startswith("needs ") else None
+            if block.runs and (package is None or is_installed(package)):
+                printed = run_python(page, block, names, runner) if block.language == "python" else run_commands(block)
+                ran.append(block)
+            elif block.remark == "prints" and before in ran:
+                assert printed.rstrip() == block.text.rstrip(), f"{page}:{block.line}: it prints\n{printed}"
+    return ran
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_block_of_a_page_runs_and_prints_what_it_shows(page: Path, scratch: Path) -> None:
-    """In order, in one namespace. A block that cannot run says why; one printed below must be printed exactly."""
-    found = blocks(page)
+    """A block that cannot run says why; one printed below must be printed exactly."""
     absent = NEEDED.get(name_of(page))
     if absent and not is_installed(absent):
         pytest.skip(f"{absent} is not installed; this page's blocks need it")
-    with asyncio.Runner() as runner:
-        execution = Execution(page, runner)
-        for before, block in zip([None, *found], found, strict=False):
-            package = block.remark.removeprefix("needs ") if block.remark.startswith("needs ") else None
-            if block.runs and (package is None or is_installed(package)):
-                execution.run(block)
-            elif block.remark == "prints" and before in execution.ran:
-                where = f"{name_of(page)}:{block.line}"
-                assert execution.printed.rstrip() == block.text.rstrip(), f"{where}: it prints\n{execution.printed}"
-        expected = [block for block in found if block.runs and not block.remark.startswith("needs ")]
-        assert [block for block in execution.ran if block in expected] == expected
-    print(f"{name_of(page)}: {len(execution.ran)} blocks ran")  # noqa: T201 - shown with -rP
+    ran = executed(page)
+    expected = [block for block in blocks(page) if block.runs and not block.remark.startswith("needs ")]
+    assert [block for block in ran if block in expected] == expected
+
+
+def test_a_page_that_shows_what_does_not_happen_is_found_out(scratch: Path) -> None:
+    page = scratch / "page.md"
+    for wrong in (
+        "```python\nnonsense\n```\n",
+        "```python\nprint(1)\n```\n\n<!-- prints -->\n```text\n2\n```\n",
+        "<!-- run -->\n```sh\ncalipers nonsense\n```\n",
+    ):
+        page.write_text(wrong, encoding="utf-8")
+        with pytest.raises((AssertionError, NameError)):
+            executed(page)
 
 
 def test_a_blocks_remark_is_one_that_is_understood() -> None:
@@ -203,28 +196,6 @@ def test_a_blocks_remark_is_one_that_is_understood() -> None:
                 assert before.runs, f"{where}: the block before it does not run"
             if _MEANT.match(block.remark) and block.language in {"sh", "console"} and block.runs:
                 assert list(commands(block)), f"{where}: no line of it calls calipers"
-
-
-def test_blocks_are_found_and_run_as_the_pages_expect(tmp_path: Path, scratch: Path) -> None:
-    """The machinery itself: awaits, a shared namespace, remarks, commands and their exit code."""
-    text = (
-        "```python\nx = 1\n```\n\n<!-- not run: there is no such name -->\n```python\nnonsense\n```\n"
-        "```python\nimport asyncio\nawait asyncio.sleep(0)\nprint(x + 1)\n```\n<!-- prints -->\n```text\n2\n```\n"
-        "<!-- run -->\n```sh\n# no such command\ncalipers nonsense\n```\n"
-    )
-    (tmp_path / "page.md").write_text(text, encoding="utf-8")
-    first, unrun, second, printed, command = blocks(tmp_path / "page.md")
-    assert [one.runs for one in (first, unrun, second, printed, command)] == [True, False, True, False, True]
-    assert printed.remark == "prints"
-    with asyncio.Runner() as runner:
-        execution = Execution(tmp_path / "page.md", runner)
-        execution.run(first)
-        execution.run(second)
-        assert execution.printed == "2\n"
-        with pytest.raises(AssertionError, match="exit 2"):
-            execution.run(command)
-        with pytest.raises(NameError):
-            execution.run(unrun)
 
 
 # --- links and anchors ------------------------------------------------------------------------------------------------
@@ -346,6 +317,14 @@ def test_every_provider_is_documented_with_its_address_and_key() -> None:
 def test_every_file_and_folder_that_the_design_page_names_exists() -> None:
     for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", text_of("design.md")):
         assert (ROOT / path).exists() or any(Path(calipers.__file__).parent.rglob(path.rstrip("/"))), path
+
+
+def test_every_benchmark_that_a_page_names_is_there() -> None:
+    for page in (*PAGES, *(ROOT / "benchmarks").glob("*.md")):
+        for name in re.findall(r"(?:-m\s+|`)(benchmarks(?:\.\w+)+)", page.read_text(encoding="utf-8")):
+            path = ROOT.joinpath(*name.split("."))
+            is_there = path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
+            assert is_there or not (ROOT / "benchmarks").is_dir(), f"{page}: {name}"
 
 
 def test_the_design_page_says_which_strategies_belong_to_each_protocol() -> None:

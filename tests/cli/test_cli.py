@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Calipers, mismatches, read_rows, started, write_rows
+from command_line import Calipers, Ended, mismatches, read_rows, started, write_rows
 from groups import FOUR, QUALITY, group_of
+from servers.dialects import verdict
+from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 SCORE = ("score", "groups.jsonl", "-o", "out.jsonl")
 JUDGE = ("--judge", "scripted:replies.jsonl")
+OLDER = '{"group_id":"older","status":"failed","trajectories":[]}\n'
 
 
 def test_score_writes_a_line_a_group_in_input_order_and_replay_writes_it_again(folder: Path, calipers: Calipers):
@@ -50,15 +53,14 @@ def test_results_go_to_stdout_whole_while_stderr_is_a_terminal(
 
 
 def test_a_wrong_file_is_told_of_in_a_few_lines_and_costs_no_older_results(folder: Path, calipers: Calipers):
-    older = '{"group_id":"older","status":"failed","trajectories":[]}\n'
-    (folder / "out.jsonl").write_text(older)
+    (folder / "out.jsonl").write_text(OLDER)
     (folder / "notes.txt").write_text("not a group\n" * 500)
     done = calipers("score", "notes.txt", "-o", "out.jsonl", "--force", *JUDGE)
     said = done.err.splitlines()
     assert (done.code, len(said)) == (2, 12)
     assert said[0].startswith("Error: notes.txt:1: not JSON")
     assert said[-1] == "Error: notes.txt: no group in it can be read; nothing was written"
-    assert (folder / "out.jsonl").read_text() == older
+    assert (folder / "out.jsonl").read_text() == OLDER
 
 
 def test_the_default_judge_is_embedded_and_every_result_says_what_that_is_worth(folder: Path, calipers: Calipers):
@@ -162,3 +164,51 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_stopped(folder: Path, calip
     assert (again.code, "from the ledger" in again.err) == (0, True)
     assert calipers("score", "many.jsonl", "-o", whole, *JUDGE).code == 0
     assert out.read_bytes() == whole.read_bytes()
+
+
+GONE = error(404, "The model `judge` does not exist")
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """A folder with 200 groups."""
+    groups = (group_of(FOUR, group_id=f"g{n}", question=f"17 + 25, for the {n}th time?") for n in range(200))
+    write_rows(tmp_path / "groups.jsonl", (group.to_dict() for group in groups))
+    return tmp_path
+
+
+def score(calipers: Calipers, server: FaultyServer, *flags: str) -> Ended:
+    at = ("--judge", "vllm/judge", "--base-url", server.url)
+    return calipers("score", "groups.jsonl", "-o", "out.jsonl", *at, *flags)
+
+
+def test_a_judge_that_refuses_every_question_is_a_mistake_and_costs_no_older_result(
+    many: Path, calipers: Calipers, faulty: FaultyServer
+) -> None:
+    (many / "out.jsonl").write_text(OLDER)
+    faulty.get["/v1/models"] = Answer(body={"data": [{"id": "another"}]})
+    for refusal in (GONE, error(401, "wrong key")):
+        faulty.script(refusal)
+        done = score(calipers, faulty, "--force")
+        assert (done.code, "Traceback" in done.err) == (2, False), done.err
+        assert "does not list 'judge' among its models (another)" in done.err
+        assert "every question was refused, so nothing would be scored: vllm/judge: " in done.err
+        assert (many / "out.jsonl").read_text() == OLDER
+    assert len(faulty.posts) < 400
+
+
+def test_where_the_ledger_has_answers_a_run_goes_on_with_them(
+    many: Path, calipers: Calipers, faulty: FaultyServer
+) -> None:
+    """The rest is written out as failed, and asked when the judge is back."""
+
+    def some(asked: Asked) -> Answer:
+        return said(verdict(asked)) if "for the 150th time" in str(asked.body) else error(400, "not now")
+
+    faulty.script(some)
+    assert score(calipers, faulty).code == 1
+    faulty.script(GONE)
+    assert score(calipers, faulty).code == 1
+    results = read_rows(many / "out.jsonl")
+    assert [one["group_id"] for one in results if one["status"] == "scored"] == ["g150"]
+    assert len(results) == 200

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import output_form, response_rows, write_rows
 from calipers.generation.prompts import Prompt, read_prompts
-from calipers.generation.sampling import Answered, Failed, Sample
+from calipers.generation.sampling import Answered, Failed, ResponseFile, Sample
 from calipers.inputs import as_group
 
 ROW = {"id": "a", "prompt": "Why?", "mine": [1]}
@@ -88,3 +88,17 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     for name, complaint in (("none.jsonl", "there is no such file"), ("none.parquet", "not a readable Parquet")):
         with pytest.raises(InputError, match=complaint):
             read_prompts(str(tmp_path / name))
+
+
+def test_kept_responses_that_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
+    lines = (
+        "[" * 100_000,
+        '{"key": "k", "text": "t", "finish_reason": "stop", "usage": 3}',
+        '{"key": ["k"]}',
+        "7" * 5000,
+        '{"key": "k", "text": "t", "finish_reason": "stop", "latency": 1e999}',
+    )
+    path = tmp_path / "out.samples.jsonl"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    with ResponseFile(str(path)) as kept:
+        assert kept.reused == 0
