@@ -13,7 +13,6 @@ import tarfile
 import tomllib
 import venv
 import zipfile
-from email.message import Message
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -92,12 +91,6 @@ def installed(index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return commands
 
 
-def metadata(wheel: Path) -> Message:
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        return email.message_from_bytes(archive.read(name))
-
-
 def test_an_index_would_accept_both_without_a_warning(index: Path) -> None:
     assert len(list(index.iterdir())) == 2
     run(sys.executable, "-m", "twine", "check", "--strict", *index.iterdir())
@@ -143,7 +136,9 @@ def test_tests_of_the_sdist_run_on_its_own_source(unpacked: Path) -> None:
 
 
 def test_the_metadata_has_addresses_in_place_of_paths_the_licence_and_the_versions_of_python(wheel: Path) -> None:
-    said = metadata(wheel)
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        said = email.message_from_bytes(archive.read(name))
     links = re.findall(r"\]\(([^)\s]+)\)", str(said.get_payload()))
     assert len(links) > 20
     assert [link for link in links if not re.match(r"https://|#", link)] == []

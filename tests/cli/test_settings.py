@@ -68,6 +68,7 @@ def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder:
     (folder / "mine").write_text("mine\n")
     cases = {
         'base-url = "http://elsewhere/v1"': "base-url",
+        'base_url = "http://elsewhere/v1"': "base-url",
         '[score]\nbase-url = ["http://elsewhere/v1"]': "base-url",
         'judge = "openai/m@http://elsewhere/v1"': "judge",
         'judge = ["embedded", "huggingface/https://elsewhere/v1"]': "judge",
