@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
-import importlib
-import importlib.util
 import inspect
 import io
 import logging
@@ -18,6 +16,7 @@ import shutil
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
 
@@ -88,10 +87,6 @@ def blocks(page: Path) -> list[Block]:
     ]  # fmt: skip
 
 
-def is_installed(package: str) -> bool:
-    return importlib.util.find_spec(package) is not None
-
-
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with the examples in it, and nothing else."""
@@ -150,7 +145,7 @@ def executed(page: Path) -> list[Block]:
     with asyncio.Runner() as runner:
         for before, block in zip([None, *found], found, strict=False):
             package = block.remark.removeprefix("needs ") if block.remark.startswith("needs ") else None
-            if block.runs and (package is None or is_installed(package)):
+            if block.runs and (package is None or find_spec(package)):
                 printed = run_python(page, block, names, runner) if block.language == "python" else run_commands(block)
                 ran.append(block)
             elif block.remark == "prints" and before in ran:
@@ -162,7 +157,7 @@ def executed(page: Path) -> list[Block]:
 def test_every_block_of_a_page_runs_and_prints_what_it_shows(page: Path, scratch: Path) -> None:
     """A block that cannot run says why; one printed below must be printed exactly."""
     absent = NEEDED.get(name_of(page))
-    if absent and not is_installed(absent):
+    if absent and find_spec(absent) is None:
         pytest.skip(f"{absent} is not installed; this page's blocks need it")
     ran = executed(page)
     expected = [block for block in blocks(page) if block.runs and not block.remark.startswith("needs ")]
@@ -267,14 +262,6 @@ def text_of(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
-def row_of(page: str, first: str) -> str:
-    """The table row whose first cell begins with ``first`` in code quotes."""
-    for line in text_of(page).splitlines():
-        if re.match(rf"\| *`{re.escape(first)}[` ]", line):
-            return line
-    raise AssertionError(f"docs/{page}: no table row for `{first}`")
-
-
 def test_every_public_name_is_mentioned() -> None:
     words = {word for page in PAGES for word in re.findall(r"\w+", page.read_text(encoding="utf-8"))}
     assert set(calipers.__all__) <= words
@@ -309,9 +296,10 @@ def test_every_registered_name_is_on_the_page_of_its_kind() -> None:
 
 def test_every_provider_is_documented_with_its_address_and_key() -> None:
     for name, provider in PROVIDERS.items():
-        row = row_of("judges.md", f"{name}/")
-        assert f"`{provider.base_url}`" in row, name
-        assert f"`{provider.key}`" in row if provider.key else "none" in row, name
+        row = re.search(rf"^\| *`{name}/[` ].*$", text_of("judges.md"), re.MULTILINE)
+        assert row, f"docs/judges.md: no table row for `{name}/`"
+        assert f"`{provider.base_url}`" in row[0], name
+        assert (f"`{provider.key}`" if provider.key else "none") in row[0], name
 
 
 def test_every_file_and_folder_that_the_design_page_names_exists() -> None:

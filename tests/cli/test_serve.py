@@ -75,8 +75,8 @@ def points(group: int, index: int) -> int:
     return (group * 7 + index * 23) % 100
 
 
-async def answers(url: str, groups: int = GROUPS) -> list[RolloutAnswer]:
-    """The answers of all rollouts of so many groups, each for a worker of its own."""
+async def answers(url: str) -> list[RolloutAnswer]:
+    """The answers of all rollouts of all groups, each for a worker of its own."""
     async with AsyncClient(url, timeout=80, hold=5) as client:
 
         def score(group: int, index: int) -> Any:
@@ -84,11 +84,11 @@ async def answers(url: str, groups: int = GROUPS) -> list[RolloutAnswer]:
             task = {"role": "user", "content": f"It is task {group}."}
             return client.score_rollout(f"group {group}", SIZE, index, says, context=[*PROMPT, task])
 
-        found = await asyncio.gather(*(score(group, index) for group in range(groups) for index in range(SIZE)))
+        found = await asyncio.gather(*(score(group, index) for group in range(GROUPS) for index in range(SIZE)))
         return list(found)
 
 
-async def test_a_killed_server_gives_the_same_answers_again_and_asks_only_what_was_in_flight(
+async def test_a_killed_server_gives_the_same_answers_again_asks_only_what_was_in_flight_and_ends_on_sigterm(
     faulty: FaultyServer, location: str, tmp_path: Path
 ) -> None:
     account = Account()
@@ -111,9 +111,13 @@ async def test_a_killed_server_gives_the_same_answers_again_and_asks_only_what_w
         assert {group for group, number in asked.items() if number > 1} == in_flight
         assert asked.total() == GROUPS + CONCURRENCY  # nothing else was paid for again
         assert await answers(url) == found
-    with serving(tmp_path, *arguments):
+    with serving(tmp_path, *arguments) as (process, said):
         assert await answers(url) == found
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0, said
     assert account.asked == asked
+    assert "no token is needed" in said[0]
+    assert any("Stopped." in line for line in said), said
 
 
 def test_two_servers_of_one_file_are_one_too_many(tmp_path: Path) -> None:
@@ -121,19 +125,6 @@ def test_two_servers_of_one_file_are_one_too_many(tmp_path: Path) -> None:
         second = ended(started(tmp_path, "serve", "--port", 0, "--ledger", "sqlite:///l.db"))
     assert second.code == 2
     assert re.search(r"l\.db: another server has this ledger.*postgresql://", second.err, re.DOTALL)
-
-
-async def test_it_serves_ends_on_sigterm_and_answers_again_after_a_restart(tmp_path: Path) -> None:
-    found = []
-    for _ in range(2):
-        with serving(tmp_path, "--port", 0) as (process, said):
-            assert "no token is needed" in said[0]
-            found.append(await answers(said[0].split()[2], groups=1))
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0, said
-        assert any("Stopped." in line for line in said), said
-    assert found[0] == found[1]
-    assert {one.status for one in found[0]} == {"scored"}
 
 
 def test_what_cannot_work_is_one_sentence_before_it_serves(tmp_path: Path, calipers: Calipers) -> None:
