@@ -106,8 +106,9 @@ def test_making_a_judge_imports_no_heavy_library_and_few_modules():
     """The number is what a judge behind a server needs today; a module more costs a millisecond."""
     code = (
         "import sys, calipers; calipers.Judge('vllm/m', base_url='http://127.0.0.1:1/v1'); "
-        "print(sum(name.startswith('calipers') for name in sys.modules), "
-        "*{'aiohttp', 'numpy', 'rich', 'click', 'pydantic', 'jsonschema'} & set(sys.modules))"
+        "print(sum(name.startswith('calipers') for name in sys.modules)); "
+        "calipers.Judge('anthropic/m', api_key='k'); calipers.Judge('embedded'); "
+        "print(*{'aiohttp', 'numpy', 'rich', 'click', 'pydantic', 'jsonschema', 'litellm'} & set(sys.modules))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == [found.stdout.split()[0]]

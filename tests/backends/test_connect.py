@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 import calipers
@@ -44,6 +46,13 @@ def test_a_name_that_cannot_work_is_answered_with_what_to_write() -> None:
         "http://localhost:8000/v1": "is an address",
     }.items():
         with pytest.raises(ConfigError, match=complaint):
+            find_backend(name)
+
+
+@pytest.mark.skipif(find_spec("litellm") is not None, reason="LiteLLM is installed here")
+def test_the_absence_of_litellm_is_one_sentence_with_the_command_and_the_warning() -> None:
+    for name in ("bedrock/anthropic.claude", "litellm/openai/gpt", "vertex_ai/gemini"):
+        with pytest.raises(ConfigError, match=r"pip install 'calipers\[litellm\]'.*1\.82\.7 and 1\.82\.8"):
             find_backend(name)
 
 

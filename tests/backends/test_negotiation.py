@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,17 +16,16 @@ from calipers.backends.limits.limited import Limited
 from calipers.backends.negotiation import KnownWindow, Negotiated, Step, Terms, step_down
 from calipers.backends.providers.anthropic import plain_schema
 from calipers.backends.providers.openai_compatible import chat_body
-from calipers.backends.transport.refusals import Refusal, read_refusal
+from calipers.backends.transport.refusals import read_refusal
 from calipers.backends.transport.reply import HttpReply
 from calipers.render import BYTES_PER_TOKEN
-from calipers.types import Completion, JudgeRequest, Window
+from calipers.types import Window
 from calipers.types.encoding import EncodedDict
 from groups import FOUR, group_of
 from servers.dialects import DIALECTS
 from servers.faulty_server import FaultyServer
 
 PARAMS = {"temperature": 0.0, "seed": 1, "n": 1, "top_p": 0.9}
-GARBLED = "The model produced output that does not match the expected peg-native format"
 _MORE_CALLS_THAN_A_PERFECT_SERVER_NEEDS = 3
 
 
@@ -111,69 +108,6 @@ def test_every_step_leaves_out_something_that_was_sent(said: str, status: int) -
             after = body_of(*found.refused)
             assert after != body_of()
             assert len(json.dumps(after)) <= len(json.dumps(body_of())) + len("completion_")
-
-
-class Judge(Negotiated):
-    """Asked with ``_negotiate`` only."""
-
-    endpoint = "here"
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        raise NotImplementedError
-
-
-Rule = Callable[[Mapping[str, Any]], tuple[int, str]]
-
-
-async def negotiated(judge: Judge, rule: Rule, **params: Any) -> tuple[HttpReply | Refusal, list[Mapping[str, Any]]]:
-    """What became of a question, and the bodies that were sent."""
-    request, bodies = question(params=params), []
-
-    async def send(body: Mapping[str, Any]) -> HttpReply:
-        bodies.append(body)
-        status, message = rule(body)
-        return HttpReply(status, {}, json.dumps({"error": {"message": message}}).encode())
-
-    settled = await judge._negotiate(request, lambda terms: chat_body(request, terms, model="m"), send, secrets=())
-    return settled, bodies
-
-
-async def test_what_was_cured_by_leaving_out_is_remembered_logged_once_and_learned_by_a_later_run(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def rule(body: Mapping[str, Any]) -> tuple[int, str]:
-        return (400, "unsupported parameter: temperature") if "temperature" in body else (200, "")
-
-    judge, later = Judge("m"), Judge("m")
-    for _ in range(3):
-        settled, bodies = await negotiated(judge, rule, temperature=0.5)
-        assert isinstance(settled, HttpReply)
-    assert len(bodies) == 1
-    assert caplog.messages == ["m at here refuses temperature: questions are sent without"]
-    later.learn(json.loads(json.dumps(judge.learned())))
-    assert len((await negotiated(later, rule, temperature=0.5))[1]) == 1
-
-
-async def test_what_leaving_out_does_not_cure_teaches_nothing_and_ends() -> None:
-    judge = Judge("m")
-    settled, bodies = await negotiated(judge, lambda body: (400, f"unsupported: {', '.join(body)}"))
-    assert isinstance(settled, Refusal)
-    assert (len(bodies) <= 8, judge.refused) == (True, frozenset())
-
-    def wants_and_refuses_streams(body: Mapping[str, Any]) -> tuple[int, str]:
-        return 400, "'stream' is not allowed" if body.get("stream") else "only support stream mode"
-
-    settled, bodies = await negotiated(judge, wants_and_refuses_streams)
-    assert isinstance(settled, Refusal)
-    assert len(bodies) <= 8
-
-
-async def test_a_garbled_answer_is_asked_for_again_in_plain_text_and_teaches_nothing() -> None:
-    judge = Judge("m")
-    settled, bodies = await negotiated(judge, lambda body: (500, GARBLED) if "response_format" in body else (200, ""))
-    assert isinstance(settled, HttpReply)
-    assert ["response_format" in body for body in bodies] == [True, False]
-    assert not judge.refused, "the next question is worth asking in the form again"
 
 
 def test_a_refusal_teaches_the_window_the_smallest_counts_and_a_later_run_starts_from_it() -> None:

@@ -1,4 +1,4 @@
-"""LiteLLM, where it is installed, against a loopback server. What holds without it is in ``test_litellm``."""
+"""LiteLLM, where it is installed, against a loopback server."""
 
 from __future__ import annotations
 

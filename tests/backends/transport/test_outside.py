@@ -21,7 +21,10 @@ from outside import EXTREMES, as_json, mutants
 
 PEER = Peer("m", "KEY")
 LOGPROBS = {
-    "content": [{"token": "7", "logprob": -0.1, "bytes": [55], "top_logprobs": [{"token": "8", "logprob": -2}]}]
+    "content": [
+        {"token": "7", "logprob": -0.1, "bytes": [55], "top_logprobs": [{"token": "8", "logprob": -2}]},
+        {"token": "1", "prob": 0.5, "top_probs": [{"token": "2", "prob": 0.25}]},
+    ]
 }
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}, "cost": 0.1}
 CHAT = {
@@ -57,7 +60,9 @@ def in_order(completion: Completion) -> None:
         assert isinstance(tokens, int)
         assert 0 <= tokens < 10**13
     assert used.cost_usd is None or (math.isfinite(used.cost_usd) and used.cost_usd >= 0)
-    for _, told in completion.logprobs or ():
+    assert completion.text.strip() or completion.finish_reason == "length"
+    for place, told in completion.logprobs or ():
+        assert 0 <= place < len(completion.text)
         assert all(math.isfinite(chance) and chance <= 0 for _, chance in told)
     json.dumps([completion.text, completion.reasoning, completion.model]).encode()
 

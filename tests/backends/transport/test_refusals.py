@@ -110,25 +110,6 @@ def test_what_looks_like_a_key_is_hidden_even_if_it_is_not_ours() -> None:
         assert "abcdef" not in hidden
 
 
-_JSON: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["error", "message", "detail", "code", "param", "loc", "msg", "errors", "n_ctx"]),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(st.integers(300, 599), _JSON)
-def test_any_json_makes_an_error_and_nothing_else(status: int, body: Any) -> None:
-    assert isinstance(_error(status, body), BackendError)
-
-
 def test_echoes_of_the_request_are_not_searched() -> None:
     """Servers repeat what they were sent, and what they were sent holds what candidates wrote."""
     body = {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted", "input": "temperature"}]}
