@@ -1,4 +1,4 @@
-"""Files that tests write, and what is read of them."""
+"""Messages and files that tests write, and what is read of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,24 @@ from typing import Any
 
 from calipers.inputs import read_groups
 from calipers.types import TrajectoryGroup
+
+ASKED: dict[str, Any] = {"role": "user", "content": "q"}
+ANSWER: dict[str, Any] = {"role": "assistant", "content": "a"}
+
+
+def call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    """A call of a tool."""
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def calling(*calls: dict[str, Any], content: str | None = None, **more: Any) -> dict[str, Any]:
+    """A message of an assistant that calls tools."""
+    return {"role": "assistant", "content": content, **more, "tool_calls": list(calls)}
+
+
+def result(content: Any, call_id: str | None = None, **more: Any) -> dict[str, Any]:
+    """A message with what a tool returned."""
+    return {"role": "tool", "content": content, **({"tool_call_id": call_id} if call_id else {}), **more}
 
 
 def written(path: Path, *rows: Any) -> Path:
