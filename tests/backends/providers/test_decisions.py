@@ -20,7 +20,7 @@ from calipers.replies import extract_scores
 from calipers.types import Completion
 from groups import FOUR, group_of
 from servers import tiny_gguf
-from servers.faulty_server import Answer, FaultyServer, error
+from servers.faulty_server import Answer, FaultyServer
 
 ROUTES = ("systemone", "decisions")
 
@@ -160,14 +160,6 @@ async def test_images_are_said_to_be_too_much_before_anything_is_sent(faulty: Fa
     with pytest.raises(PermanentError, match="text only"):
         await _judge(faulty).complete(replace(request, messages=(image,)))
     assert faulty.asked == []
-
-
-async def test_a_model_that_cannot_decide_is_sent_to_chat_at_once(faulty: FaultyServer) -> None:
-    for status, words in ((501, "This model is not a decision model"), (500, "label is not a single token: true")):
-        faulty.script(error(status, words))
-        with pytest.raises(PermanentError, match="ask it in chat instead") as caught:
-            await _judge(faulty).complete(question())
-        assert caught.value.fatal
 
 
 # --- llama.cpp's own decision endpoint -------------------------------------------------------------------------------
