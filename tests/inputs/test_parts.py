@@ -12,8 +12,10 @@ from calipers.inputs.parts import content_parts, joined_block_text, openai_tool_
 
 PNG = "data:image/png;base64,AAAA"
 IMAGE = {"type": "image_url", "image_url": {"url": PNG}}
+SMALL = {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}
 LINKED = {"type": "image_url", "image_url": {"url": "https://a/b.png"}}
 SOUND = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+PAGE = {"type": "web_search_result", "url": "u"}
 BODY = {"type": "text", "text": "body"}
 PDF = {"type": "file", "file": {"filename": "t.pdf", "file_data": "data:application/pdf;base64,JV"}}
 PARTS: list[tuple[Any, list[dict[str, Any]]]] = [
@@ -28,14 +30,8 @@ PARTS: list[tuple[Any, list[dict[str, Any]]]] = [
     ({"type": "resource", "resource": {"uri": "file:///a", "blob": "AAAA", "mimeType": "image/png"}}, [IMAGE]),
     ({"type": "image", "source": {"type": "url", "url": "https://a/b.png"}}, [LINKED]),
     ({"type": "image", "url": "https://a/b.png"}, [LINKED]),
-    (
-        {"type": "input_image", "image_url": PNG, "detail": "low"},
-        [{"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}],
-    ),
-    (
-        {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}},
-        [{"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}],
-    ),
+    ({"type": "input_image", "image_url": PNG, "detail": "low"}, [SMALL]),
+    (SMALL, [SMALL]),
     ({"type": "image", "source": {"type": "file", "file_id": "f"}}, [{"type": "file", "file": {"file_id": "f"}}]),
     ("body", [BODY]),
     ({"type": "input_text", "text": "body"}, [BODY]),
@@ -44,10 +40,7 @@ PARTS: list[tuple[Any, list[dict[str, Any]]]] = [
     ({"type": "document", "source": {"type": "text", "data": "body"}}, [BODY]),
     ({"type": "document", "source": {"type": "content", "content": [BODY, "body"]}}, [BODY, BODY]),
     ({"type": "resource", "resource": {"uri": "file:///a", "text": "body"}}, [{**BODY, "uri": "file:///a"}]),
-    (
-        {"type": "document", "title": "t.pdf", "source": {"media_type": "application/pdf", "data": "JV"}},
-        [PDF],
-    ),
+    ({"type": "document", "title": "t.pdf", "source": {"media_type": "application/pdf", "data": "JV"}}, [PDF]),
     (PDF, [PDF]),
     ({"type": "input_file", "file_url": "https://a/b.pdf"}, [{"type": "file", "file": {"file_url": "https://a/b.pdf"}}]),
     ({"type": "file", "file": {"file_id": "f", "filename": None}}, [{"type": "file", "file": {"file_id": "f"}}]),
@@ -56,10 +49,7 @@ PARTS: list[tuple[Any, list[dict[str, Any]]]] = [
     ({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}, [SOUND]),
     ({"type": "audio", "data": "AAAA"}, [SOUND]),
     ({"type": "audio", "audio": "data:audio/wav;base64,AAAA", "format": "wav"}, [SOUND]),
-    (
-        {"type": "web_search_result", "url": "u", "encrypted_content": "zz", "page_age": None},
-        [{"type": "web_search_result", "url": "u"}],
-    ),
+    ({**PAGE, "encrypted_content": "zz", "page_age": None}, [PAGE]),
 ]  # fmt: skip
 
 

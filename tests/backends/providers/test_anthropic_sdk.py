@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-sdk = pytest.importorskip("anthropic", reason="Anthropic's SDK is not installed: pip install anthropic")
-
-from backends.asking import question, require_fields  # noqa: E402 - once the SDK was looked for
-from calipers.backends.providers.anthropic import Anthropic, read_message  # noqa: E402 - once the SDK was looked for
-from calipers.backends.transport.reply import (  # noqa: E402 - once the SDK was looked for
+from backends.asking import question, require_fields
+from calipers.backends.providers.anthropic import Anthropic, read_message
+from calipers.backends.transport.reply import (
     HttpReply,
     Peer,
     finish_reason_of,
 )
-from servers.faulty_server import Answer, FaultyServer  # noqa: E402 - once the SDK was looked for
-from servers.tongues import message  # noqa: E402 - once the SDK was looked for
+from servers.faulty_server import Answer, FaultyServer
+from servers.tongues import message
+
+sdk = pytest.importorskip("anthropic", reason="Anthropic's SDK is not installed: pip install anthropic")
 
 REFUSED = {"type": "refusal", "category": "cyber", "explanation": "no"}
 THOUGHT = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "{}"}]

@@ -37,24 +37,13 @@ def _spread(**mass: float) -> list[float]:
 
 def _answers(route: str, said: dict[str, list[float] | None]) -> Answer:
     """An answer of the route with these probabilities; None is a refusal."""
-    if route == "systemone":
-        named: Any = {
-            key: {"type": "refusal"}
-            if chances is None
-            else {"type": "score", "probabilities": {str(level): chance for level, chance in enumerate(chances)}}
-            for key, chances in said.items()
-        }
-    else:
-        named = [
-            {"type": "refusal", "name": key}
-            if chances is None
-            else {
-                "type": "score",
-                "name": key,
-                "probabilities": [{"value": n, "label": "", "probability": chance} for n, chance in enumerate(chances)],
-            }
-            for key, chances in said.items()
-        ]
+    answers: dict[str, dict[str, Any]] = {}
+    for key, chances in said.items():
+        rows = [{"value": n, "label": "", "probability": chance} for n, chance in enumerate(chances or ())]
+        levels = {str(row["value"]): row["probability"] for row in rows}
+        scored = {"type": "score", "probabilities": levels if route == "systemone" else rows}
+        answers[key] = {"type": "refusal"} if chances is None else scored
+    named: Any = answers if route == "systemone" else [{"name": key, **one} for key, one in answers.items()]
     return Answer(body={"model": "served", "answers": named, "usage": {"input_tokens": 9, "output_tokens": 1}})
 
 
@@ -186,8 +175,9 @@ async def test_a_real_decision_model_scores_every_group(deciding: str) -> None:
 
 @pytest.mark.heavy
 async def test_a_real_server_without_a_decision_model_is_a_clear_finding(llama: str) -> None:
-    with pytest.raises(PermanentError, match="ask it in chat instead"):
+    with pytest.raises(PermanentError, match="ask it in chat instead") as caught:
         await Decisions("m", base_url=llama).complete(question())
+    assert caught.value.fatal
     with pytest.raises(PermanentError) as caught:
         await OpenAIDecisions("m", base_url=llama).complete(question())
     assert caught.value.kind == "not_found"

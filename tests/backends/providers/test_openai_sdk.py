@@ -8,21 +8,21 @@ from dataclasses import replace
 
 import pytest
 
-sdk = pytest.importorskip("openai", reason="OpenAI's SDK is not installed: pip install openai (.ci/engines)")
-
-from backends.asking import KEYS, question, require_fields  # noqa: E402 - once the SDK was looked for
-from calipers.backends.providers.decisions import LEVELS, OpenAIDecisions  # noqa: E402 - likewise
-from calipers.backends.providers.openai_compatible import (  # noqa: E402 - likewise
+from backends.asking import KEYS, question, require_fields
+from calipers.backends.providers.decisions import LEVELS, OpenAIDecisions
+from calipers.backends.providers.openai_compatible import (
     OpenAICompatible,
     read_chat_reply,
 )
-from calipers.backends.transport.event_stream import whole_completion  # noqa: E402 - likewise
-from calipers.backends.transport.reply import (  # noqa: E402 - likewise
+from calipers.backends.transport.event_stream import whole_completion
+from calipers.backends.transport.reply import (
     HttpReply,
     Peer,
     finish_reason_of,
 )
-from servers.faulty_server import Answer, FaultyServer, said  # noqa: E402 - likewise
+from servers.faulty_server import Answer, FaultyServer, said
+
+sdk = pytest.importorskip("openai", reason="OpenAI's SDK is not installed: pip install openai (.ci/engines)")
 
 PEER = Peer("m", "K")
 LOGPROB = {"token": "7", "bytes": [55], "logprob": -0.5}
