@@ -10,7 +10,6 @@ import json
 import logging
 import re
 from collections.abc import Iterator
-from copy import deepcopy
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -24,6 +23,7 @@ from calipers.inputs import as_group, as_trajectory, read_groups
 from calipers.inputs.grouping import grouped, rollouts_of
 from calipers.inputs.rollouts import FORMATS, format_of
 from inputs.written import ANSWER, ASKED, read, said_in, written
+from outside import mutants
 
 STRUCTURE = frozenset({
     "type", "role", "kind", "from", "id", "name", "tool_call_id", "call_id", "function", "key",
@@ -80,27 +80,9 @@ def test_every_text_arrives_or_is_named_as_not_read(name: str, tmp_path: Path):
     assert lost <= unread, sorted(lost - unread)
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield (*path, key)
-        yield from places(item, (*path, key))
-
-
-def with_odd(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
-    found = deepcopy(value)
-    holder = found
-    for key in path[:-1]:
-        holder = holder[key]
-    holder[path[-1]] = odd
-    return found
-
-
 @pytest.mark.parametrize("name", ROWS)
 def test_a_field_of_another_type_is_read_or_refused(name: str, tmp_path: Path):
-    random, paths = Random(name), list(places(ROWS[name]))
-    for _ in range(40):
-        row = with_odd(ROWS[name], random.choice(paths), random.choice(ODD))
+    for row in Random(name).sample(list(mutants(ROWS[name], ODD)), 40):
         problems: list[InputError] = []
         try:
             groups = list(read_groups(written(tmp_path / "rows.jsonl", row), on_error=problems.append))
@@ -155,13 +137,8 @@ def test_rows_of_every_format_are_rollouts_with_task_and_reward(tmp_path: Path):
 
 
 def test_a_table_of_columns_is_as_many_rollouts(tmp_path: Path):
-    table = {
-        "gen_step": [1, 1, 1],
-        "prompt": ["p", "p", "q"],
-        "completion": ["a", "b", "c"],
-        "Accuracy": [1.0, None, 0.0],
-        "advantages": [1.0, 0.0, -1.0],
-    }
+    table = {"gen_step": [1, 1, 1], "prompt": ["p", "p", "q"], "completion": ["a", "b", "c"]}
+    table |= {"Accuracy": [1.0, None, 0.0], "advantages": [1.0, 0.0, -1.0]}
     groups, problems = read(written(tmp_path / "completions.jsonl", table, table | {"gen_step": [2, 2, 2]}))
     assert (said_in(groups), problems) == ([[["p", "a"], ["p", "b"]], [["q", "c"]]] * 2, [])
     assert [one.reward for one in groups[0].trajectories] == [1.0, None]
@@ -395,49 +372,6 @@ def test_exchanges_are_laid_out_by_art() -> None:
         as_trajectory(Recorded(fault="no structure"), default_id="1")
     with pytest.raises(InputError, match="trajectory 1 has a number as 'additional_histories'"):
         as_trajectory(rollout(additional_histories=3), default_id="1")
-
-
-@pytest.fixture
-def art(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # no price list from the network
-    return pytest.importorskip("art", reason="openpipe-art is not installed: only its recorded forms are tested")
-
-
-@pytest.mark.heavy
-@pytest.mark.filterwarnings("ignore")
-def test_the_real_librarys_groups_are_read(art: Any) -> None:
-    chat = pytest.importorskip("openai.types.chat.chat_completion")
-    message = {"role": "assistant", "content": "a", "reasoning_content": "r"}
-    choice = chat.Choice.model_validate({"index": 0, "finish_reason": "stop", "message": message})
-    rollouts = [
-        art.Trajectory(messages_and_choices=[ASKED, choice], reward=1.5, metadata={"k": 1}),
-        art.Trajectory(messages_and_choices=[ASKED, choice.message], tools=[TOOL]),
-        ValueError("lost"),
-    ]
-    group = as_group(art.TrajectoryGroup(rollouts))
-    assert [member.messages for member in group.trajectories] == [(ASKED, REASONED)] * 2
-    assert [member.reward for member in group.trajectories] == [1.5, 0.0]
-    assert group.trajectories[1].tools == (TOOL,)
-
-
-@pytest.mark.heavy
-@pytest.mark.filterwarnings("ignore")
-def test_the_real_librarys_exchanges_are_read(art: Any) -> None:
-    held = art.trajectories
-    if not hasattr(held, "TrajectoryExchanges"):
-        pytest.skip("this openpipe-art records no exchanges (before 0.5.19)")
-    moment = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-    message = {"role": "assistant", "content": "a", "reasoning_content": "r"}
-    reply = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
-    exchange = {
-        "request": {"model": "m", "messages": [ASKED]},
-        "response": reply | {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]},
-        "start_time": moment,
-        "end_time": moment,
-    }
-    exchanges = held.TrajectoryExchanges.model_validate({"chat_completions": [exchange]})
-    read = as_trajectory(held.Trajectory(exchanges=exchanges, reward=1.0), default_id="1")
-    assert (read.messages, read.reward) == ((ASKED, REASONED), 1.0)
 
 
 def test_the_versions_that_art_noted_are_in_the_trajectorys_metadata():

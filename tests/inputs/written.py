@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from calipers.errors import InputError
 from calipers.inputs import read_groups
 from calipers.types import TrajectoryGroup
 
@@ -26,6 +28,17 @@ def calling(*calls: dict[str, Any], content: str | None = None, **more: Any) -> 
 def result(content: Any, call_id: str | None = None, **more: Any) -> dict[str, Any]:
     """A message with what a tool returned."""
     return {"role": "tool", "content": content, **({"tool_call_id": call_id} if call_id else {}), **more}
+
+
+def not_refused(read_: Callable[[Any], object], cases: Iterable[tuple[Any, str]]) -> list[tuple[Any, object]]:
+    """Return the values that are not refused with the words beside them, and what became of each instead."""
+    wrong: list[tuple[Any, object]] = []
+    for value, words in cases:
+        try:
+            wrong.append((value, read_(value)))
+        except InputError as error:
+            wrong += [(value, error)] if words not in str(error) else []
+    return wrong
 
 
 def written(path: Path, *rows: Any) -> Path:
