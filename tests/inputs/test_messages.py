@@ -312,7 +312,7 @@ def test_real_langchain_messages_read_like_their_recorded_forms() -> None:
     assert canonical([messages.RemoveMessage(id="1"), messages.AIMessageChunk(content="z")]) == FROM_LANGCHAIN[-1:]
 
 
-def test_real_openai_and_mcp_objects_read_like_their_recorded_forms() -> None:
+def test_real_openai_objects_read_like_their_recorded_forms() -> None:
     chat = pytest.importorskip("openai.types.chat", reason="openai is not installed: only recorded forms are tested")
     message = calling(call("c", "f", "{}"), reasoning_content="r")
     body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
@@ -320,6 +320,9 @@ def test_real_openai_and_mcp_objects_read_like_their_recorded_forms() -> None:
     completion = chat.ChatCompletion.model_validate({**body, "choices": choices})
     for real in (completion, completion.choices[0], completion.choices[0].message, completion.model_dump()):
         assert canonical([real]) == (CANONICAL[2],)
+
+
+def test_real_mcp_results_read_like_their_recorded_forms() -> None:
     types = pytest.importorskip("mcp.types", reason="mcp is not installed: only its recorded forms are tested")
     image = types.ImageContent(type="image", data="AAAA", mimeType="image/png")
     returned = types.CallToolResult(
@@ -391,9 +394,8 @@ def test_what_cannot_be_read_is_named_with_its_number() -> None:
     pairs = [(("tool", hole), "'content'") for hole in holes[:4]]
     cases = [*REFUSED, *contents, *pairs]
     assert not not_refused(lambda message: canonical([ASKED, message]), cases)
-    assert not not_refused(
-        lambda message: canonical([ASKED, message]), [(message, "message 2 ") for message, _ in cases]
-    )
+    numbered = [(message, "message 2 ") for message, _ in cases]
+    assert not not_refused(lambda message: canonical([ASKED, message]), numbered)
 
 
 def test_what_is_no_list_and_endless_nesting_are_refused() -> None:

@@ -4,7 +4,6 @@ prompt are a group.
 
 from __future__ import annotations
 
-import datetime as dt
 import io
 import json
 import logging

@@ -17,7 +17,7 @@ from calipers.backends.transport.refusals import read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion
-from outside import EXTREMES, as_json, mutants
+from outside import as_json, mutants
 
 PEER = Peer("m", "KEY")
 LOGPROBS = {
@@ -155,7 +155,3 @@ class Refusing:
 def test_a_list_of_models_of_anything_is_read_or_none() -> None:
     for body in mutants(LIST):
         assert isinstance(listed_models(HttpReply(200, {}, as_json(body))), list | None)
-
-
-def test_there_is_no_extreme_that_json_cannot_carry() -> None:
-    assert all(as_json(value) for value in EXTREMES)
