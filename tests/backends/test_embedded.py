@@ -13,7 +13,7 @@ from calipers.backends.embedded import Embedded
 from calipers.interfaces import Backend
 from calipers.types import Message, Usage
 from effort import at_most
-from embedded_cases import called, groups, members, opinions, request, said, turns, view
+from embedded_cases import called, groups, members, opinions, request, said, view
 
 GOOD = said("Order 4711 is in the Oslo warehouse, and the parcel leaves on Monday at 10:00.")
 
@@ -92,31 +92,6 @@ def test_the_answer_most_siblings_give_scores_best() -> None:
     answers = ["The answer is 42.", "The answer is 42", "Answer: 42", "The answer is 41."]
     rated = [score for score, _ in opinions([said(text) for text in answers])]
     assert rated[3] < min(rated[:3])
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=6,
-)
-odd_messages = st.fixed_dictionaries(
-    {},
-    optional={
-        "role": st.sampled_from(["assistant", "tool", "user", "system", "function"]) | json_values,
-        "content": json_values,
-        "tool_calls": json_values
-        | st.lists(st.fixed_dictionaries({"function": json_values, "id": json_values}), max_size=2),
-        "tool_call_id": json_values,
-        "is_error": json_values,
-    },
-)
-
-
-@given(st.lists(st.lists(odd_messages, max_size=5), min_size=1, max_size=3), turns)
-def test_no_shape_of_message_raises(odd: list[list[Message]], turn: list[Message]) -> None:
-    answer = reply(Embedded(), group=view([*odd, turn]))
-    assert len(answer["scores"]) == len(odd) + 1
-    assert all(answer["explanations"].values())
 
 
 HOSTILE = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -258,26 +259,9 @@ def test_a_whole_response_is_its_output_and_instructions_are_first_and_once() ->
     assert canonical([real]) == canonical(real.output) == (TURN,)
 
 
-BARE = {"name": None, "id": None, "additional_kwargs": dict[str, Any](), "response_metadata": dict[str, Any]()}
-# As BaseMessage.model_dump() of langchain-core 1.7 writes them.
-DUMPS: list[dict[str, Any]] = [
-    {**BARE, "type": "system", "content": "s"},
-    {**BARE, "type": "human", "content": [TEXT, {"type": "image", "url": "https://a/b.png"}]},
-    {
-        **BARE,
-        "type": "ai",
-        "content": [{"type": "text", "text": "t"}, {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}],
-        "additional_kwargs": {"reasoning_content": "rc", "refusal": None},
-        "tool_calls": [{"name": "f", "args": {"a": 1}, "id": "c1", "type": "tool_call"}],
-        "invalid_tool_calls": [{"type": "invalid_tool_call", "id": "c9", "name": "g", "args": "{bad", "error": "e"}],
-        "usage_metadata": None,
-    },
-    {**BARE, "type": "tool", "content": "boom", "name": "f", "tool_call_id": "c1", "artifact": {}, "status": "error"},
-    {**BARE, "type": "remove", "content": "", "id": "1"},
-    {**BARE, "type": "chat", "content": "x", "role": "narrator"},
-    {**BARE, "type": "chat", "content": "y", "role": "assistant"},
-    {**BARE, "type": "AIMessageChunk", "content": "z", "tool_calls": [], "chunk_position": None},
-]
+LANGCHAIN = Path(__file__).parents[1] / "fixtures" / "langchain_messages.jsonl"
+DUMPS: list[dict[str, Any]] = [json.loads(line) for line in LANGCHAIN.read_text(encoding="utf-8").splitlines()]
+"""Messages as ``BaseMessage.model_dump()`` of langchain-core 1.7 writes them."""
 FROM_LANGCHAIN = (
     {"role": "system", "content": "s"},
     {"role": "user", "content": [TEXT, {"type": "image_url", "image_url": {"url": "https://a/b.png"}}]},
