@@ -86,9 +86,8 @@ def test_what_is_wrong_with_a_file_names_it(tmp_path: Path, monkeypatch: pytest.
 
 ASKED = "Which ferry is cheapest?"
 PROMPT = [{"role": "user", "content": ASKED}]
-NIGHT, INVENTS = "Names the night ferry", "Invents a ferry"
 RAR = [
-    {"title": "Ferry", "description": f"Essential Criteria: {NIGHT}", "weight": 5},
+    {"title": "Ferry", "description": "Essential Criteria: Names the night ferry", "weight": 5},
     {"title": "Lie", "description": "Pitfall Criteria: Does not invent", "weight": -1},
 ]
 ROWS = Path(__file__).parents[1] / "fixtures" / "rubric_rows.jsonl"

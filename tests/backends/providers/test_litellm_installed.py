@@ -10,7 +10,7 @@ import calipers
 from backends.asking import question
 from calipers.backends.connect import find_backend
 from calipers.backends.providers.litellm import LiteLLM
-from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
+from calipers.errors import BackendError, ConfigError, PermanentError
 from groups import FOUR, group_of
 from servers.dialects import verdict
 from servers.faulty_server import Answer, FaultyServer, error, said
@@ -69,13 +69,6 @@ async def test_every_failure_is_one_of_ours_and_shows_no_key(faulty: FaultyServe
     failure = await _failure(faulty)
     assert isinstance(failure, PermanentError)
     assert failure.fatal
-
-
-async def test_a_server_that_hangs_is_a_timeout(faulty: FaultyServer) -> None:
-    faulty.script(Answer(hang=True))
-    with pytest.raises(TransientError) as caught:
-        await LiteLLM("custom_openai/m", base_url=faulty.url, api_key="k", timeout=0.3).complete(question())
-    assert caught.value.kind in {"timeout", "server"}
 
 
 async def test_what_is_refused_by_name_is_left_out(faulty: FaultyServer) -> None:
