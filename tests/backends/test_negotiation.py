@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calipers
-from backends.asking import SCHEMA, question
+from backends.asking import SCHEMA, at_once, question, replied
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.limited import Limited
 from calipers.backends.negotiation import KnownWindow, Negotiated, Step, Terms, step_down
 from calipers.backends.providers.anthropic import plain_schema
 from calipers.backends.providers.openai_compatible import chat_body
 from calipers.backends.transport.refusals import read_refusal
-from calipers.backends.transport.reply import HttpReply
 from calipers.render import BYTES_PER_TOKEN
 from calipers.types import Window
 from calipers.types.encoding import EncodedDict
@@ -36,7 +35,7 @@ def body_of(*refused: str, newer: bool = False, limit: int | None = None, schema
 
 def step(status: int, said: Any, body: dict[str, Any] | None = None) -> Step | None:
     answer = {"error": {"message": said}} if isinstance(said, str) else said
-    refusal = read_refusal(HttpReply(status, {}, json.dumps(answer).encode()), ())
+    refusal = read_refusal(replied(answer, status=status), ())
     return step_down(refusal, body or body_of(), Negotiated.required)
 
 
@@ -121,10 +120,6 @@ def test_a_refusal_teaches_the_window_the_smallest_counts_and_a_later_run_starts
     assert (later.tokens, later.bytes_per_token, later.reported) == (4096, 2.0, None)
 
 
-async def _at_once(_: float) -> None:
-    """A sleep for tests."""
-
-
 async def test_every_dialect_ends_in_a_verdict_or_a_finding(faulty: FaultyServer) -> None:
     wrong = {}
     for name, dialect in DIALECTS.items():
@@ -132,7 +127,7 @@ async def test_every_dialect_ends_in_a_verdict_or_a_finding(faulty: FaultyServer
         url = f"http://127.0.0.1:{faulty.port}{dialect.query}" if dialect.query else faulty.url
         backend = find_backend(dialect.judge, base_url=url, api_key="k", timeout=5)
         judge = calipers.Judge(
-            Limited(backend, sleep=_at_once), calls={"params": dialect.params}, question={"reasks": 0}
+            Limited(backend, sleep=at_once), calls={"params": dialect.params}, question={"reasks": 0}
         )
         begun = len(faulty.posts)
         first = await judge.score_group(group_of(FOUR, group_id="first"))

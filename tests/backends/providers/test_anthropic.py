@@ -4,15 +4,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from backends.asking import KEYS, SCHEMA, keyed, question
+from backends.asking import KEYS, SCHEMA, keyed, question, replied
 from calipers.backends.providers.anthropic import Anthropic, read_message
-from calipers.backends.transport.reply import HttpReply, Peer
+from calipers.backends.transport.reply import Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest, Usage
 from servers.faulty_server import Answer, FaultyServer, error
@@ -34,7 +33,7 @@ def _asking(*parts: Any, **options: Any) -> JudgeRequest:
 
 
 def _read(body: Any) -> Completion:
-    return read_message(HttpReply(200, {}, json.dumps(body).encode()), Peer("claude-x", "KEY"), latency=0.5)
+    return read_message(replied(body), Peer("claude-x", "KEY"), latency=0.5)
 
 
 async def test_a_question_goes_out_in_the_messages_form(faulty: FaultyServer) -> None:

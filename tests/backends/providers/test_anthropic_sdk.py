@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from backends.asking import question, require_fields
+from backends.asking import question, replied, require_fields
 from calipers.backends.providers.anthropic import Anthropic, read_message
 from calipers.backends.transport.reply import (
-    HttpReply,
     Peer,
     finish_reason_of,
 )
@@ -49,5 +48,5 @@ async def test_every_field_we_send_is_one_the_sdk_sends(faulty: FaultyServer) ->
 
 
 def test_a_message_of_the_sdk_is_read() -> None:
-    body = sdk.types.Message.model_validate(message("hi")).model_dump_json()
-    assert read_message(HttpReply(200, {}, body.encode()), Peer("m", "K")).text == "hi"
+    body = sdk.types.Message.model_validate(message("hi")).model_dump(mode="json")
+    assert read_message(replied(body), Peer("m", "K")).text == "hi"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
+from backends.asking import replied
 from calipers.backends.providers.openai_compatible import read_chat_reply
-from calipers.backends.transport.reply import HttpReply, Peer
+from calipers.backends.transport.reply import Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, Usage
 
@@ -16,8 +16,7 @@ PEER = Peer("m", "KEY", ("s3cret-value",))
 
 
 def _read(body: Any, kind: str = "application/json") -> Completion:
-    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return read_chat_reply(HttpReply(200, {"Content-Type": kind}, raw), PEER, latency=0.5)
+    return read_chat_reply(replied(body, Content_Type=kind), PEER, latency=0.5)
 
 
 def _chat(content: Any = "hi", finish: Any = "stop", **more: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from backends.asking import KEYS, question, require_fields
+from backends.asking import KEYS, question, replied, require_fields
 from calipers.backends.providers.decisions import LEVELS, OpenAIDecisions
 from calipers.backends.providers.openai_compatible import (
     OpenAICompatible,
@@ -16,7 +16,6 @@ from calipers.backends.providers.openai_compatible import (
 )
 from calipers.backends.transport.event_stream import whole_completion
 from calipers.backends.transport.reply import (
-    HttpReply,
     Peer,
     finish_reason_of,
 )
@@ -40,13 +39,9 @@ COMPLETION = {
 }  # fmt: skip
 
 
-def _reply(body: object) -> HttpReply:
-    return HttpReply(200, {}, json.dumps(body).encode())
-
-
 def test_a_completion_of_the_sdk_is_read_field_by_field() -> None:
     known = sdk.types.chat.ChatCompletion.model_validate(COMPLETION, strict=True)
-    completion = read_chat_reply(_reply(known.model_dump(mode="json")), PEER)
+    completion = read_chat_reply(replied(known.model_dump(mode="json")), PEER)
     usage = completion.usage
     assert (completion.text, completion.model, completion.finish_reason) == ("7", "gpt", "stop")
     assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (9, 2, 4)
@@ -71,8 +66,8 @@ def test_chunks_of_the_sdk_add_up_to_its_completion() -> None:
     ]  # fmt: skip
     known = [sdk.types.chat.ChatCompletionChunk.model_validate(chunk, strict=True) for chunk in chunks]
     stream = "".join(f"data: {chunk.model_dump_json()}\n\n" for chunk in known) + "data: [DONE]\n\n"
-    streamed = read_chat_reply(_reply(whole_completion(stream.encode())), PEER)
-    assert streamed == replace(read_chat_reply(_reply(COMPLETION), PEER), sent=streamed.sent)
+    streamed = read_chat_reply(replied(whole_completion(stream.encode())), PEER)
+    assert streamed == replace(read_chat_reply(replied(COMPLETION), PEER), sent=streamed.sent)
 
 
 @pytest.mark.parametrize("known", [(), ("unstreamed",)])

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.asking import replied
 from calipers.backends.providers.openai_compatible import read_chat_reply
 from calipers.backends.transport.event_stream import BrokenStreamError, stream_events, whole_completion
-from calipers.backends.transport.reply import HttpReply, Peer
+from calipers.backends.transport.reply import Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion
 from servers.faulty_server import chunks, streamed
@@ -145,9 +146,7 @@ def test_any_bytes_are_a_completion_or_one_of_our_errors(body: bytes) -> None:
 
 
 def _read(stream: bytes) -> Completion:
-    return read_chat_reply(
-        HttpReply(200, {"Content-Type": "text/event-stream; charset=latin-1"}, stream), Peer("m", "K")
-    )
+    return read_chat_reply(replied(stream, Content_Type="text/event-stream; charset=latin-1"), Peer("m", "K"))
 
 
 def _failure(stream: bytes) -> BackendError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,16 +9,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.asking import replied
 from calipers.backends.transport.refusals import read_refusal, refusal_error, retry_after_seconds
-from calipers.backends.transport.reply import HttpReply, Peer, excerpt
+from calipers.backends.transport.reply import Peer, excerpt
 from calipers.errors import BackendError, PermanentError, TransientError
 
 PEER = Peer("judge-1", "JUDGE_API_KEY", ("hunter2-hunter2",))
 
 
 def _error(status: int, body: Any, headers: Mapping[str, str] | None = None) -> BackendError:
-    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return refusal_error(read_refusal(HttpReply(status, headers or {}, raw), PEER.secrets), PEER)
+    return refusal_error(read_refusal(replied(body, status=status, **headers or {}), PEER.secrets), PEER)
 
 
 def _said(message: str, **detail: Any) -> dict[str, Any]:
@@ -113,13 +112,13 @@ def test_what_looks_like_a_key_is_hidden_even_if_it_is_not_ours() -> None:
 def test_echoes_of_the_request_are_not_searched() -> None:
     """Servers repeat what they were sent, and what they were sent holds what candidates wrote."""
     body = {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted", "input": "temperature"}]}
-    refusal = read_refusal(HttpReply(422, {}, json.dumps(body).encode()), ())
+    refusal = read_refusal(replied(body, status=422), ())
     assert refusal.names == {"seed"}
     assert "temperature" not in refusal.prose
     quoted = _said(
         "[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'input': 'maximum context length temperature'}]"
     )
-    assert "temperature" not in read_refusal(HttpReply(400, {}, json.dumps(quoted).encode()), ()).prose
+    assert "temperature" not in read_refusal(replied(quoted, status=400), ()).prose
 
 
 def test_a_wait_in_prose_counts_where_no_header_names_one() -> None:
