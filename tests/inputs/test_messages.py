@@ -238,13 +238,7 @@ def test_items_of_one_turn_are_one_message_and_the_next_reasoning_begins_another
         {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "more"}]},
         ANSWER,
     ]
-    assert canonical(items) == (
-        ASKED,
-        TURN,
-        result("r1", "c1"),
-        result("r2", "c2"),
-        ANSWER | {"reasoning": "more"},
-    )
+    assert canonical(items) == (ASKED, TURN, result("r1", "c1"), result("r2", "c2"), ANSWER | {"reasoning": "more"})
 
 
 def test_a_whole_response_is_its_output_and_instructions_are_first_and_once() -> None:

@@ -22,10 +22,7 @@ from calipers.inputs import as_group, read_groups
 from calipers.inputs.records import decompressed_stream, json_line_rows, parse_json_line
 from inputs.written import ANSWER, ASKED, call, calling, read, result, written
 
-GROUP: dict[str, Any] = {
-    "group_id": "g1",
-    "trajectories": [{"id": "a", "messages": [ASKED]}],
-}
+GROUP: dict[str, Any] = {"group_id": "g1", "trajectories": [{"id": "a", "messages": [ASKED]}]}
 
 
 def line(**fields: Any) -> bytes:
@@ -287,11 +284,7 @@ def test_other_columns_no_rows_and_what_is_not_parquet_are_refused_and_a_missing
 
 def test_rollouts_of_a_table_have_no_keys_of_other_rows(tmp_path: Path) -> None:
     calls = [{"id": str(n), "type": "function", "function": {"name": "f", "arguments": {f"a{n}": n}}} for n in (1, 2)]
-    messages: list[dict[str, Any]] = [
-        ASKED,
-        calling(*calls),
-        result(None, "1"),
-    ]
+    messages: list[dict[str, Any]] = [ASKED, calling(*calls), result(None, "1")]
     path = parquet(
         tmp_path, [{"messages": messages, "meta": {"k": None}}, {"messages": messages[:1], "meta": {"k": 1}}]
     )

@@ -175,19 +175,12 @@ DIALECTS: Mapping[str, Dialect] = {
     ),
     "Azure, an old API version": Dialect(
         "azure/judge",
-        [
-            _azure,
-            _form_is("json_schema", "json_schema is enabled only for api versions 2024-08-01 and later"),
-        ],
+        [_azure, _form_is("json_schema", "json_schema is enabled only for api versions 2024-08-01 and later")],
         query="?api-version=2024-06-01",
     ),
     "Anthropic, newest": Dialect(
         "anthropic/claude",
-        [
-            _NO_SEED,
-            _has("temperature", _anthropic(400, "`temperature` is deprecated for this model.")),
-            _claude_schema,
-        ],
+        [_NO_SEED, _has("temperature", _anthropic(400, "`temperature` is deprecated for this model.")), _claude_schema],
     ),
     "Anthropic, before structured output": Dialect(
         "anthropic/claude",

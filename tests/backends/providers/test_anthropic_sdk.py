@@ -9,10 +9,7 @@ import pytest
 
 from backends.asking import question, replied, require_fields
 from calipers.backends.providers.anthropic import Anthropic, read_message
-from calipers.backends.transport.reply import (
-    Peer,
-    finish_reason_of,
-)
+from calipers.backends.transport.reply import Peer, finish_reason_of
 from servers.faulty_server import Answer, FaultyServer
 from servers.tongues import message
 

@@ -10,15 +10,9 @@ import pytest
 
 from backends.asking import KEYS, question, replied, require_fields
 from calipers.backends.providers.decisions import LEVELS, OpenAIDecisions
-from calipers.backends.providers.openai_compatible import (
-    OpenAICompatible,
-    read_chat_reply,
-)
+from calipers.backends.providers.openai_compatible import OpenAICompatible, read_chat_reply
 from calipers.backends.transport.event_stream import whole_completion
-from calipers.backends.transport.reply import (
-    Peer,
-    finish_reason_of,
-)
+from calipers.backends.transport.reply import Peer, finish_reason_of
 from servers.faulty_server import Answer, FaultyServer, said
 
 sdk = pytest.importorskip("openai", reason="OpenAI's SDK is not installed: pip install openai (.ci/engines)")
@@ -77,8 +71,7 @@ async def test_every_field_of_a_chat_is_one_the_sdk_sends(faulty: FaultyServer, 
     await OpenAICompatible("m", base_url=faulty.url, refused=known).complete(question(params=params))
     kinds = sdk.types.chat.completion_create_params
     require_fields(
-        faulty.posts[0],
-        kinds.CompletionCreateParamsStreaming if known else kinds.CompletionCreateParamsNonStreaming,
+        faulty.posts[0], kinds.CompletionCreateParamsStreaming if known else kinds.CompletionCreateParamsNonStreaming
     )
 
 
