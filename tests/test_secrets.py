@@ -80,10 +80,9 @@ ECHOES: dict[str, Reply] = {
 def test_a_run_leaves_no_key_in_any_file_or_output(faulty: FaultyServer, tmp_path: Path, echo: str):
     faulty.script(ECHOES[echo])
     written(tmp_path / "groups.jsonl", GROUP.to_dict())
-    line = f"score groups.jsonl -o out.jsonl --judge openai/m --base-url {faulty.url} -vv --deadline 2".split()
+    line = f"score groups.jsonl -o out.jsonl --judge openai/m --base-url {faulty.url} -vv --deadline 1".split()
     done = run_in(tmp_path, *line, OPENAI_API_KEY=KEY)
-    (result,) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
-    assert (result["status"] == "scored") is (echo in {"fields of an answer", "nothing"})
+    assert (done.code == 0) is (echo in {"fields of an answer", "nothing"})
     assert echo not in {"escapes", "pieces of a stream"} or "[key]" in done.err
     assert KEY[4:-4] not in done.out + done.err
     assert not [file.name for file in tmp_path.iterdir() if KEY[4:-4].encode() in file.read_bytes()]

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from calipers.errors import ConfigError, InputError
+from calipers.errors import InputError
 from calipers.inputs import as_group, as_trajectory, read_groups
 from calipers.inputs.grouping import grouped, rollouts_of
 from calipers.inputs.rollouts import FORMATS, format_of
@@ -300,8 +300,6 @@ def test_rows_on_stdin_and_in_memory_are_grouped_too(monkeypatch: pytest.MonkeyP
     lines = io.BytesIO(b"".join(json.dumps(one).encode() + b"\n" for one in rows))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(lines))
     assert [len(group.trajectories) for group in read_groups("-")] == [2]
-    with pytest.raises(ConfigError, match="reader='parquet' reads files"):
-        next(read_groups(rows, reader="parquet"))
 
 
 def test_a_groups_file_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture):

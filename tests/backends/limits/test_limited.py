@@ -312,9 +312,9 @@ async def test_each_event_is_logged_once_at_its_level_and_without_texts(caplog: 
 @virtually
 async def test_a_pool_in_it_reports_each_member_that_failed() -> None:
     failed: list[FailedCall] = []
-    judge = limited(Pool([Server(always=DOWN), Server(endpoint="there")]), price=(1.0, 2.0))
+    judge = limited(Pool([Server(died()), Server(endpoint="there")]), price=(1.0, 2.0))
     assert (await judge.complete(replace(question(), on_failed_call=failed.append))).attempts == 1
-    assert [one.kind for one in failed] == ["unreachable"]
+    assert [one.kind for one in failed] == ["server"]
 
 
 def test_every_logger_of_the_package_is_documented() -> None:
