@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -57,39 +58,18 @@ def test_a_keyword_leaves_a_schema_but_never_a_property_of_its_name() -> None:
     assert plain_schema(schema)["properties"] == {"maxLength": {"type": "string"}}
 
 
-_STEPS: list[tuple[int, Any, set[str] | int | None]] = [
-    (400, "Unsupported value: 'temperature' does not support 0 with this model.", {"temperature"}),
-    (400, "Unsupported parameter: 'max_tokens' is not supported with this model.", {"max_tokens"}),
-    (400, {"error": {"message": "nope", "param": "seed"}}, {"seed"}),
-    (422, "Unexpected fields in the request: {'seed', 'response_format', 'n'}", {"seed", "json_schema", "n"}),
-    (422, {"detail": [{"loc": ["body", "top_p"], "msg": "Extra inputs are not permitted"}]}, {"top_p"}),
-    (400, "This model does not support response format `json_schema`.", {"json_schema"}),
-    (400, "Failed to initialize samplers: std::exception", {"json_schema"}),
-    (404, "No endpoints found that can handle the requested parameters.", {"json_schema"}),
-    (500, "Input should be 'text' or 'json_object'", {"json_schema"}),
-    (400, "Invalid schema for response_format 'verdict': 'minimum' is not permitted.", {"json_schema"}),
-    (400, "This model only support stream mode", {"unstreamed"}),
-    (400, "max_tokens is too large: 2000. This model supports at most 1024 completion tokens", 1024),
-    (400, "Invalid max_tokens value, the valid range of max_tokens is [1, 512]", 512),
-    (400, "It has a maxOutputTokens value of 2000 but the supported range is from 1 (inclusive) to 513 (exclusive)",
-     512),
-    (400, "This model's maximum context length is 2048 tokens and it has 100 input tokens", 1948),
-    (400, "messages must not be empty", None),
-    (401, "temperature", None),
-    (404, "seed: model not found", None),
-    (429, "temperature too high, come back later", None),
-    (500, "worker died while it compiled json_schema", None),
-    (400, "Unsupported parameter: 'logprobs'", None),
-    (400, "an error in a sentence with a minimum of stop words and n of them", None),
-]  # fmt: skip
+NEGOTIABLE = Path(__file__).parents[1] / "fixtures" / "negotiable.jsonl"
+"""Refusals in the words of servers, and what the next request leaves out, or its limit; neither, for the last word."""
 
 
 def test_a_refusal_leaves_out_what_it_names_and_nothing_else() -> None:
     wrong = []
-    for status, said, meant in _STEPS:
-        wanted = None if meant is None else Step(limit=meant) if isinstance(meant, int) else Step(frozenset(meant))
-        if (found := step(status, said)) != wanted:
-            wrong.append((said, found))
+    for line in NEGOTIABLE.read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        left_out, limit = frozenset(case.get("leave_out", ())), case.get("limit")
+        wanted = Step(left_out, limit=limit) if left_out or limit else None
+        if (found := step(case["status"], case["body"])) != wanted:
+            wrong.append((line, found))
     assert not wrong
     refused = "'response_format.type' must be 'text'"
     assert step(400, refused, body_of("json_schema")) == Step(frozenset({"json_object"}))

@@ -6,13 +6,10 @@ import pytest
 
 pytest.importorskip("litellm", reason="LiteLLM is not installed: pip install 'calipers[litellm]'")
 
-import calipers
 from backends.asking import question
 from calipers.backends.connect import find_backend
 from calipers.backends.providers.litellm import LiteLLM
 from calipers.errors import BackendError, ConfigError, PermanentError
-from groups import FOUR, group_of
-from servers.dialects import verdict
 from servers.faulty_server import Answer, FaultyServer, error, said
 
 # Its own warnings (pydantic's, mostly) are none of ours.
@@ -38,12 +35,6 @@ async def test_a_question_goes_out_through_it_and_its_answer_comes_back(faulty: 
     assert body["response_format"]["type"] == "json_schema"
     assert (body["temperature"], body["max_tokens"]) == (0.5, 2000)
     assert faulty.asked[0].headers["authorization"] == "Bearer k3y-of-mine"
-
-
-async def test_a_whole_group_is_scored_through_a_name_only_it_knows(faulty: FaultyServer) -> None:
-    faulty.script(lambda asked: said(verdict(asked)))
-    judge = calipers.Judge("custom_openai/m", base_url=faulty.url, api_key="k")
-    assert (await judge.score_group(group_of(FOUR))).status == "scored"
 
 
 FAILURES = (

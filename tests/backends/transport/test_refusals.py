@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -25,49 +27,19 @@ def _said(message: str, **detail: Any) -> dict[str, Any]:
     return {"error": {"message": message, **detail}}
 
 
-_KINDS: list[tuple[int, Any, str, bool | None]] = [
-    (401, _said("Incorrect API key provided"), "unauthorized", True),
-    (400, _said("No connected db.", type="no_db_connection"), "unauthorized", True),
-    (400, {"detail": "Server is pinned to 'tiny'; requested 'other'."}, "not_found", True),
-    (403, _said("no access"), "unauthorized", True),
-    (403, _said("your input was flagged"), "refused", False),
-    (400, _said("The response was filtered", code="content_filter"), "refused", False),
-    (402, _said("Insufficient Balance"), "rate_limited", True),
-    (429, _said("You exceeded your current quota", code="insufficient_quota"), "rate_limited", True),
-    (429, _said("Request too large for gpt-x on tokens per min"), "rate_limited", False),
-    (404, {"error": 'model "x" not found, try pulling it first'}, "not_found", True),
-    (400, {"error": {"message": "/chat/completions: Invalid model name passed in model=x"}}, "not_found", True),
-    (405, b"", "not_found", True),
-    (413, b"<html>too large</html>", "context_window", False),
-    (400, _said("x", type="exceed_context_size_error"), "context_window", False),
-    (400, _said("This model's maximum context length is 4096 tokens."), "context_window", False),
-    (400, _said("x", code="context_length_exceeded"), "context_window", False),
-    (400, _said("The input token count (5) exceeds the maximum"), "context_window", False),
-    (400, _said("litellm.ContextWindowExceededError: OpenAIException"), "context_window", False),
-    (500, {"error": "the input length exceeds the context length"}, "context_window", False),
-    (400, _said("messages must not be empty"), "bad_request", False),
-    (422, {"detail": [{"loc": ["body", "messages"], "msg": "Field required"}]}, "bad_request", False),
-    (501, _said("not a chat model"), "bad_request", False),
-    (429, _said("Rate limit reached"), "rate_limited", None),
-    (408, b"", "server", None),
-    (409, b"", "server", None),
-    (425, b"", "server", None),
-    (500, _said("The model produced output that does not match the expected peg-native format"), "server", None),
-    (502, b"<html><body><h1>502 Bad Gateway</h1></body></html>", "server", None),
-    (503, _said("Loading model"), "server", None),
-    (529, _said("Overloaded"), "server", None),
-    (400, _said("Failed to generate JSON", code="json_validate_failed"), "bad_reply", None),
-]
-"""Status, body, kind, and whether it is fatal; None for what may pass."""
+REFUSALS = Path(__file__).parents[2] / "fixtures" / "refusals.jsonl"
+"""Refusals in the words of servers: status, body, kind, and whether it is fatal; null for what may pass."""
 
 
 def test_each_refusal_has_its_kind_and_may_pass_or_not() -> None:
     wrong = []
-    for status, body, kind, fatal in _KINDS:
-        error = _error(status, body)
+    for line in REFUSALS.read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        body = case["body"].encode() if isinstance(case["body"], str) else case["body"]
+        error = _error(case["status"], body)
         found = error.fatal if isinstance(error, PermanentError) else None
-        if (error.kind, found) != (kind, fatal):
-            wrong.append((status, body, error.kind, found))
+        if (error.kind, found) != (case["kind"], case["fatal"]):
+            wrong.append((line, error.kind, found))
     assert wrong == []
 
 
