@@ -20,7 +20,7 @@ def call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def calling(*calls: dict[str, Any], content: str | None = None, **more: Any) -> dict[str, Any]:
+def calling(*calls: dict[str, Any], content: Any = None, **more: Any) -> dict[str, Any]:
     """A message of an assistant that calls tools."""
     return {"role": "assistant", "content": content, **more, "tool_calls": list(calls)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import typing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,19 +19,9 @@ from servers.faulty_server import Answer, FaultyServer, said
 sdk = pytest.importorskip("openai", reason="OpenAI's SDK is not installed: pip install openai (.ci/engines)")
 
 PEER = Peer("m", "K")
-LOGPROB = {"token": "7", "bytes": [55], "logprob": -0.5}
-COMPLETION = {
-    "id": "c", "object": "chat.completion", "created": 1, "model": "gpt", "system_fingerprint": "fp",
-    "choices": [{
-        "index": 0, "finish_reason": "stop",
-        "message": {"role": "assistant", "content": "7", "refusal": None},
-        "logprobs": {"content": [{**LOGPROB, "top_logprobs": [LOGPROB]}], "refusal": None},
-    }],
-    "usage": {
-        "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11,
-        "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens_details": {"reasoning_tokens": 1},
-    },
-}  # fmt: skip
+CHAT = Path(__file__).parents[2] / "fixtures" / "openai_chat.jsonl"
+COMPLETION, *CHUNKS = [json.loads(line) for line in CHAT.read_text(encoding="utf-8").splitlines()]
+"""A chat completion with every field that is read, and the chunks that a stream of it would have."""
 
 
 def test_a_completion_of_the_sdk_is_read_field_by_field() -> None:
@@ -48,17 +39,7 @@ def test_every_finish_reason_of_the_sdk_is_known() -> None:
 
 
 def test_chunks_of_the_sdk_add_up_to_its_completion() -> None:
-    chunks = [
-        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "gpt", "choices": [{
-            "index": 0, "delta": {"role": "assistant", "content": "7"}, "finish_reason": None,
-            "logprobs": COMPLETION["choices"][0]["logprobs"],  # type: ignore[index]  # a literal of ours
-        }]},
-        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "gpt",
-         "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
-        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "gpt", "choices": [],
-         "usage": COMPLETION["usage"]},
-    ]  # fmt: skip
-    known = [sdk.types.chat.ChatCompletionChunk.model_validate(chunk, strict=True) for chunk in chunks]
+    known = [sdk.types.chat.ChatCompletionChunk.model_validate(chunk, strict=True) for chunk in CHUNKS]
     stream = "".join(f"data: {chunk.model_dump_json()}\n\n" for chunk in known) + "data: [DONE]\n\n"
     streamed = read_chat_reply(replied(whole_completion(stream.encode())), PEER)
     assert streamed == replace(read_chat_reply(replied(COMPLETION), PEER), sent=streamed.sent)
