@@ -26,6 +26,13 @@ EXTREMES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+ODD: tuple[Any, ...] = (
+    None, 5, True, "x", "", [], {}, [1], {"a": 1}, ["x"], [None], [[]], [{}], 1.5, float("nan"), 10**400, -1, "\ud800",
+    {"type": 5}, {"role": 5}, {"role": "user"}, [{"type": "text"}], {"url": 5}, "data:image/png;base64,",
+)  # fmt: skip
+"""What no field of a message or of a row holds, but might."""
+
+
 def as_json(value: Any) -> bytes:
     """``value`` as JSON, with what the marks in it stand for."""
     text = json.dumps(value)

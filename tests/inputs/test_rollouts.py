@@ -22,7 +22,7 @@ from calipers.inputs import as_group, as_trajectory, read_groups
 from calipers.inputs.grouping import grouped, rollouts_of
 from calipers.inputs.rollouts import FORMATS, format_of
 from inputs.written import ANSWER, ASKED, read, said_in, written
-from outside import mutants
+from outside import ODD, mutants
 
 STRUCTURE = frozenset({
     "type", "role", "kind", "from", "id", "name", "tool_call_id", "call_id", "function", "key",
@@ -42,10 +42,6 @@ NOT_READ = {
 FULL = Path(__file__).parents[1] / "fixtures" / "full_rows.jsonl"
 ROWS: dict[str, Any] = {key: row for line in FULL.read_text().splitlines() for key, row in json.loads(line).items()}
 """Rows of other libraries with every content field of their schemas, as the libraries write them."""
-ODD: list[Any] = [
-    None, 5, True, "x", "", [], {}, [1], {"a": 1}, ["x"], [None], [[]], [{}], 1.5, float("nan"), 10**400, -1, "\ud800",
-    {"type": 5}, {"role": 5}, {"role": "user"}, [{"type": "text"}], {"url": 5}, "data:image/png;base64,",
-]  # fmt: skip
 
 
 def marked(value: Any, numbers: Iterator[int], found: dict[str, str], path: str = "") -> Any:
