@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,33 +19,19 @@ from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion
 from outside import as_json, mutants
+from servers.tongues import message
 
 PEER = Peer("m", "KEY")
-LOGPROBS = {
-    "content": [
-        {"token": "7", "logprob": -0.1, "bytes": [55], "top_logprobs": [{"token": "8", "logprob": -2}]},
-        {"token": "1", "prob": 0.5, "top_probs": [{"token": "2", "prob": 0.25}]},
-    ]
+CHAT = Path(__file__).parents[2] / "fixtures" / "openai_chat.jsonl"
+COMPLETION, *CHUNKS = [json.loads(line) for line in CHAT.read_text(encoding="utf-8").splitlines()]
+SAMPLED = {"content": [{"token": "7", "prob": 0.5, "top_probs": [{"token": "8", "prob": 0.25}]}]}
+CALL = {"index": 0, "function": {"name": "verdict", "arguments": "7"}}
+OTHER = {
+    "choices": [{"finish_reason": "stop", "message": {"content": "7", "tool_calls": [CALL]}, "logprobs": SAMPLED}],
+    "usage": {"cost": 0.1},
 }
-USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}, "cost": 0.1}
-CHAT = {
-    "model": "m",
-    "system_fingerprint": "f",
-    "choices": [
-        {"index": 0, "finish_reason": "stop", "message": {"content": "7", "tool_calls": []}, "logprobs": LOGPROBS}
-    ],
-    "usage": USAGE,
-}
-STREAM = [
-    {"model": "m", "choices": [{"index": 0, "delta": {"content": "7"}, "logprobs": LOGPROBS}]},
-    {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0}]}, "finish_reason": "stop"}], "usage": USAGE},
-]
-MESSAGE = {
-    "model": "m",
-    "content": [{"type": "text", "text": "7"}],
-    "stop_reason": "end_turn",
-    "usage": {"input_tokens": 1, "output_tokens": 1, "cache_read_input_tokens": 1, "cache_creation_input_tokens": 1},
-}
+"""What OpenAI's completion does not have."""
+CALLED = {"choices": [{"index": 0, "delta": {"tool_calls": [CALL]}, "finish_reason": "stop"}]}
 ERRORS = [
     {"error": {"message": "exceed_context_size", "code": 400, "n_prompt_tokens": 9000, "n_ctx": 8192}},
     {"error": {"message": "This model's maximum context length is 8192 tokens", "param": "messages", "code": "x"}},
@@ -67,7 +54,9 @@ def in_order(completion: Completion) -> None:
     json.dumps([completion.text, completion.reasoning, completion.model]).encode()
 
 
-@pytest.mark.parametrize(("read", "sample"), [(read_chat_reply, CHAT), (read_message, MESSAGE)])
+@pytest.mark.parametrize(
+    ("read", "sample"), [(read_chat_reply, COMPLETION), (read_chat_reply, OTHER), (read_message, message("7"))]
+)
 def test_an_answer_of_anything_is_read_or_is_no_answer(read: Callable[..., Completion], sample: Any) -> None:
     for body in mutants(sample):
         try:
@@ -77,7 +66,7 @@ def test_an_answer_of_anything_is_read_or_is_no_answer(read: Callable[..., Compl
 
 
 def test_a_stream_of_anything_is_read_or_is_no_answer() -> None:
-    for events in mutants(STREAM):
+    for events in mutants([*CHUNKS, CALLED]):
         if not isinstance(events, list):
             continue
         lines = b"".join(b"data: " + as_json(event) + b"\n\n" for event in events)
