@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -78,14 +79,14 @@ async def test_what_is_refused_by_name_is_left_out_from_then_on_logged_and_learn
     asked = question(params={"temperature": 0.0})
     faulty.script(_picky("json_schema", "temperature", "max_tokens"))
     judge, later = _judge(faulty), _judge(faulty)
-    await judge.complete(asked)
-    assert len(faulty.posts) == 4
+    await asyncio.gather(judge.complete(asked), judge.complete(asked))
+    assert len(faulty.posts) == 8
     assert faulty.posts[-1]["response_format"] == {"type": "json_object"}
     assert judge.refused == {"json_schema", "temperature", "max_tokens"}
     await judge.complete(asked)
     later.learn(json.loads(json.dumps(judge.learned())))
     await later.complete(asked)
-    assert len(faulty.posts) == 6
+    assert len(faulty.posts) == 10
     names = "json_schema, max_tokens, temperature"
     assert caplog.messages == [f"m at {faulty.url} refuses {names}: questions are sent without"]
 
