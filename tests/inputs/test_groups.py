@@ -58,6 +58,8 @@ def test_a_list_may_mix_trajectories_of_every_form() -> None:
         assert all(member.messages == (ASKED,) for member in group.trajectories)
     member = as_group([{"id": np.int64(4), "messages": [], "gold": np.bool_(1), "reward": np.float32(0.5)}])
     assert [(one.id, one.gold, one.reward) for one in member.trajectories] == [("4", 1.0, 0.5)]
+    rollout = as_group([{"id": "a", "prompt": "q", "completion": "a"}]).trajectories
+    assert [(one.id, one.messages) for one in rollout] == [("a", (ASKED, ANSWER))]
 
 
 def test_groups_of_ours_are_read_like_objects() -> None:
