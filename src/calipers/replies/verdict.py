@@ -61,9 +61,10 @@ _LINE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _FIRST: Final = re.compile(
-    r"[\s*_\"']{0,4}(?P<word>yes|no)[*_\"']{0,4}(?P<rest>[.,;:!\s–—-].*)", re.IGNORECASE | re.DOTALL
+    r"[\s*_\"']{0,4}(?P<word>yes|no)[*_\"']{0,4}\s?(?P<end>[.,;:!–—-]|\n)(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
-_YES_OR_NO: Final = re.compile(r"\b(?:yes|no)\b(?=\s*[.,;:!?]|\s*\Z)", re.IGNORECASE)
+"""A sentence that is or begins with a verdict; in "No errors were found" the first word is none."""
+_WORD: Final = re.compile(rf"(?<![\w-])(?:{_SPELLED})(?![\w-])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +171,7 @@ def read_single(body: str) -> bool:
         return row.value
     marks = _MARK.findall(body)
     lines = [found["word"] for found in _LINE.finditer(body)]
-    first = _FIRST.fullmatch(body)
-    said = {read_scalar(word).value for word in [*marks, *lines]}
-    if first and not said:
-        rest = {word.casefold() for word in _YES_OR_NO.findall(first["rest"])}
-        said = {first["word"].casefold() == "yes"} if rest <= {first["word"].casefold()} else {True, False}
+    said = {read_scalar(word).value for word in [*marks, *lines]} or _in_first_word(body)
     if len(said) > 1:
         raise Rejected(TWO_VERDICTS, doubt=True)
     met = said.pop() if said else None
@@ -216,13 +213,23 @@ def read_scalar(value: object) -> Row:
         return Row(value == 1) if value in (0, 1) else Row(None, f"{value:.6g} is neither met nor not met")
     word = _folded(str(value)[:400])
     if word not in _WORDS:
-        lead = re.match(r"(yes|no)[.,;:!](?=\s|\Z)", word)
-        rest = set(_YES_OR_NO.findall(word[lead.end() :])) if lead else set()
-        if lead is None or rest - {lead[1]} or re.match(r"\s*but\b", word[lead.end() :]):
-            return Row(None, "its value is neither met nor not met")
-        word = lead[1]
+        said = _in_first_word(str(value)[:400])
+        return Row(said.pop()) if len(said) == 1 else Row(None, "its value is neither met nor not met")
     met = _WORDS[word]
     return Row(met) if met is not None else Row(None, "the judge could not tell", undecided=True)
+
+
+def _in_first_word(text: str) -> set[bool | None]:
+    """Return the verdicts in a text that begins with "yes" or "no": this one, and those of later words.
+
+    After a comma the sentence has to say the verdict again ("No, it is not correct"), for it may turn it round.
+    """
+    first = _FIRST.fullmatch(text)
+    if first is None or (
+        first["end"] == "," and _WORD.search(re.split(r"[.;!?\n]", first["rest"], maxsplit=1)[0]) is None
+    ):
+        return set()
+    return {_WORDS[_folded(word)] for word in (first["word"], *_WORD.findall(first["rest"]))}
 
 
 def _folded(text: str) -> str:
