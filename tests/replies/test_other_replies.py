@@ -24,7 +24,8 @@ TEXTS = {"1": "Is 42.", "2": "Is wrong."}
 def test_a_verdict_is_a_word_in_a_place_of_its_own():
     cases = {
         "Yes.": True, "No, it is not met.": False, "No, it is not.": None, "No errors were found.": None,
-        "No doubt, it is met.": None, "No. The criterion is met.": None, "Yes, that is false.": None, "PASS": True, "not met": False, "[[1]]": True, "[[0]]": False,
+        "No doubt, it is met.": None, "No. The criterion is met.": None, "Yes, that is false.": None,
+        "PASS": True, "not met": False, "[[1]]": True, "[[0]]": False,
         "It is fine.\n\n**Verdict:** MET": True, '{"explanation": "It does.", "criteria_met": true}': True,
         '{"verdict": "NOT_PRESENT"}': False, '{"met": "Yes. It does."}': True, "<think>No.</think>Yes.": True,
         "Yes<|im_end|>\nNo": True, "Yes.\nassistant\nNo.": True, '{"met": true}<|im_end|>{"met": false}': True,

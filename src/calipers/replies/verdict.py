@@ -1,6 +1,6 @@
 """Reads whether a judge's reply says yes or no (met, correct, pass, compliant, PRESENT) about one criterion.
 
-Only exact words count, in JSON, in a mark (``[[1]]``), on a labelled line or as the first word. A reply that says both
+Only exact words count, in JSON, in a mark (``[[1]]``), on a labelled line or as the first sentence. A reply that says both
 yes and no is rejected. Verdicts on several criteria are read by ``checklist``.
 """
 
