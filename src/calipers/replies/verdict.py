@@ -1,7 +1,7 @@
 """Reads whether a judge's reply says yes or no (met, correct, pass, compliant, PRESENT) about one criterion.
 
-Only exact words count, in JSON, in a mark (``[[1]]``), on a labelled line or as the first sentence. A reply that says both
-yes and no is rejected. Verdicts on several criteria are read by ``checklist``.
+Only exact words count, in JSON, in a mark (``[[1]]``), on a labelled line or as the first sentence. A reply that says
+both yes and no is rejected. Verdicts on several criteria are read by ``checklist``.
 """
 
 from __future__ import annotations
