@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from calipers.types import Completion, FinishReason, JudgeRequest, Usage
+from calipers.types import Completion, JudgeRequest, Usage
 
 _WORTH = re.compile(r"worth (\d+)")
 Write = Callable[[Mapping[str, int], JudgeRequest], str]
@@ -36,30 +36,18 @@ class ContentJudge:
     """Replies ``write(opinions, request)``, letting others run first; remembers what it was asked."""
 
     write: Write = honest
-    finish_reason: FinishReason = "stop"
     usage: Usage = Usage(100, 10)
     endpoint: str = "content"
     model: str = "content"
     asked: list[JudgeRequest] = field(default_factory=list)
-    running: int = 0
-    most_running: int = 0
 
     async def complete(self, request: JudgeRequest) -> Completion:
         self.asked.append(request)
-        self.running += 1
-        self.most_running = max(self.most_running, self.running)
         for _ in range(3):
             await asyncio.sleep(0)
-        self.running -= 1
-        return Completion(self.write(opinions(request), request), self.finish_reason, model="v1", usage=self.usage)
+        return Completion(self.write(opinions(request), request), "stop", model="v1", usage=self.usage)
 
     @property
     def questions(self) -> list[str]:
-        """The user messages so far, images as ``[image]``."""
-        return [_text(request.messages[-1]["content"]) for request in self.asked]
-
-
-def _text(content: str | list[dict[str, object]]) -> str:
-    if isinstance(content, str):
-        return content
-    return "".join(str(part["text"]) if part["type"] == "text" else "[image]" for part in content)
+        """The user messages so far."""
+        return [str(request.messages[-1]["content"]) for request in self.asked]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 
 from calipers.interfaces import Backend
@@ -43,3 +44,8 @@ async def scores(judge: Backend, asked: JudgeRequest) -> list[float]:
     """What a clean reply gives each candidate, in the order shown."""
     given = json.loads((await judge.complete(asked)).text)["scores"]
     return [given[key] for key in asked.keys]
+
+
+def near_share(count: int, total: int, share: float) -> bool:
+    """Whether so many of ``total`` draws are within four standard deviations of their expected share."""
+    return abs(count / total - share) < 4 * math.sqrt(share * (1 - share) / total)

@@ -22,14 +22,11 @@ def _criteria(*tags: Any) -> list[dict[str, Any]]:
 
 
 TAGS: Mapping[str, list[Any]] = {
-    "objects": [
-        {"axis": "accuracy", "level": None},
-        {"axis": "style", "level": "example"},
-        {"axis": None, "level": None},
-    ],
+    "objects": [{"axis": "accuracy", "level": None}, {"axis": "style", "level": "example"},
+                {"axis": None, "level": None}],
     "pairs": [["axis:accuracy"], ["axis:style", "level:example"], []],
     "words": [["accuracy"], ["style"], ["accuracy", "style"]],
-}
+}  # fmt: skip
 NO_COMMA = "import re\ndef check_following(instruction, response):\n    return re.search(',', response) is None"
 VERIF = {"checkers": ["[rule] Commas: none", "[llm] Content: names Mars"], "functions": [NO_COMMA, ""]}
 BOUNDED = {"verifier": "rule", "function": "word_count_range", "parameters": {"max": 1}}

@@ -2,7 +2,7 @@
 them.
 
 Half of each was written before the rules were last mended and is not looked at when mending (``held_out``). A line of
-the files is ``language kind: text``; ``\\n`` stands for a line break. Not responsible for finding anything.
+the files is ``language kind: text``; ``\\n`` stands for a line break.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What foreign data is read as: rows, groups, messages, rubrics, rules and lines, as plain data without wording."""
+"""What foreign data is read as: rows, rubrics, standards and rules, as plain data without wording."""
 
 from __future__ import annotations
 
-import io
 import json
 import random
 import re
@@ -10,16 +9,13 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from answers import answered, told
-from calipers.inputs import as_group, as_rubric_row, canonical
-from calipers.inputs.plain import plain_data
-from calipers.inputs.records import json_line_rows
+from calipers.inputs import as_group, as_rubric_row
 from calipers.rubric.criteria import as_rubric, criteria_as_text
 from calipers.rubric.dataset_standards import read_standards, text_of_reference, without_rubrics
 from calipers.rubric.scaffold import Schedule, scaffolded
 from calipers.rubric.tag_scores import dataset_score
 from calipers.rubric.unused_standards import unused_standards
 from calipers.types import Rubric
-from calipers.types.encoding import finite_number, printable, to_json_text, without_lone_surrogates
 from calipers.verifiers import read_constraints, verifier_from
 from calipers.verifiers.constraints import RulesAs, own_constraints
 
@@ -30,11 +26,6 @@ def outcome(given: Any) -> Any:
     """What ``[name of a reader, value]`` is read as. An error by its class is up to the caller."""
     name, value = given
     return json.loads(json.dumps(READERS[name](value), default=repr, sort_keys=True))
-
-
-def _group(value: Any) -> Any:
-    group = as_group(value)
-    return [group.to_dict(), [one.id for one in group.trajectories]]
 
 
 def _rubric_row(value: Any) -> Any:
@@ -64,11 +55,6 @@ def _unused(value: Any) -> Any:
             len(without_rubrics(group).extra)]  # fmt: skip
 
 
-def _lines(value: Any) -> Any:
-    read = json_line_rows(io.BytesIO(value.encode("utf-8", "surrogatepass")), max_line=200)
-    return [[number, row if isinstance(row, dict) else "refused"] for number, row in read]
-
-
 def _constraints(value: Any) -> Any:
     found: list[Any] = []
     ways: tuple[RulesAs, ...] = get_args(RulesAs)
@@ -87,12 +73,6 @@ def _verdict(value: Any) -> Any:
     spec, text = value
     question, result = told("user", 'Where is "the red house" of 1999?'), told("tool", "the red house is 3.5 km away")
     return verifier_from(spec)(answered(text, question, result)).met
-
-
-def _values(value: Any) -> Any:
-    shown = printable(value) if isinstance(value, str) else None
-    safe = without_lone_surrogates(value) if isinstance(value, str) else None
-    return [plain_data(value), finite_number(value), to_json_text(value), shown, safe]
 
 
 def _scaffold(seed: Any) -> Any:
@@ -115,15 +95,11 @@ def _scaffold(seed: Any) -> Any:
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
-    "group": _group,
-    "messages": canonical,
     "rubric_row": _rubric_row,
     "standards": _standards,
     "rubric": _rubric,
     "unused": _unused,
-    "lines": _lines,
     "constraints": _constraints,
     "verdict": _verdict,
-    "values": _values,
     "scaffold": _scaffold,
 }

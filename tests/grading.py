@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from calipers.rubric import as_rubric
 from calipers.types import Completion, JudgeRequest, Trajectory, TrajectoryGroup, Usage
 
 Truth = Callable[[str, str], Any]
@@ -14,13 +15,23 @@ Spoil = Callable[[dict[str, Any], JudgeRequest, int], str | Exception | None]
 """(the honest reply, the request, the number of this call from 0) to another reply, an error to raise, or None."""
 
 
+RUBRIC = as_rubric([
+    {"id": "rest", "text": "Suggests rest.", "points": 5},
+    {"id": "fluids", "text": "Suggests fluids.", "points": 3},
+    {"id": "drugs", "text": "Prescribes antibiotics.", "points": -6},
+])  # fmt: skip
+TEXTS = {"a": "Rest, and drink a lot.", "b": "Rest.", "c": "Take antibiotics."}
+
+
 class Grader:
     """Answers every question about criteria truthfully unless ``spoil`` says otherwise; keeps what it was asked."""
 
     endpoint = "grader"
 
-    def __init__(self, truth: Truth | Mapping[str, Sequence[str]], spoil: Spoil | None = None) -> None:
-        self.model = "truthful"
+    def __init__(
+        self, truth: Truth | Mapping[str, Sequence[str]], spoil: Spoil | None = None, *, model: str = "truthful"
+    ) -> None:
+        self.model = model
         self.asked: list[JudgeRequest] = []
         self._truth = truth if callable(truth) else (lambda name, criterion: criterion in truth[name])
         self._spoil = spoil

@@ -6,6 +6,10 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from calipers.calibration.records import as_record
+from calipers.calibration.series import Frame, Series, build_series
+from calipers.inputs import as_group
+
 NAMES = ("a", "b", "c", "d")
 
 
@@ -54,3 +58,9 @@ def compared(every: list[dict[str, Any]], judge: str, *, bias: float, noise: flo
                     better = gold[first] - gold[second] + bias + generator.gauss(0, noise) > 0
                     parsed = {"winner": first if better else second}
                     yield record(one, judge, parsed, mode="pairwise", order=[first, second])
+
+
+def series_of(every: list[dict[str, Any]], *records: dict[str, Any]) -> tuple[list[Series], Frame]:
+    """The series of each judge in judgments of these groups, and the frame they are in."""
+    frame = Frame.of(map(as_group, every))
+    return build_series(map(as_record, records), frame)[0], frame

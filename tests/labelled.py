@@ -28,6 +28,11 @@ def opened(path: Path) -> GroupIndex:
     return GroupIndex(str(path), on_error=fail)
 
 
+def label_file(path: Path) -> LabelFile:
+    """A file of labels in which every line can be read."""
+    return LabelFile(path, on_error=fail)
+
+
 def fail(error: Exception) -> None:
     """For what must not be reported."""
     raise AssertionError(str(error))
@@ -48,6 +53,4 @@ def label_of(
 
 def session_of(index: GroupIndex, path: Path, annotator: str = "ann", **more: Any) -> Session:
     """An annotator at work."""
-    options = {"on_error": fail} | more
-    file = LabelFile(path, on_error=fail)
-    return Session(index, file, annotator, **options)
+    return Session(index, label_file(path), annotator, **{"on_error": fail} | more)

@@ -5,14 +5,14 @@ Import it only where openenv-core is installed.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-import uvicorn
 from openenv.core import Action, Environment, GenericEnvClient, Observation, State
 from openenv.core.env_server.http_server import create_fastapi_app
+
+from own_process import serving
 
 
 class Order(Action):  # type: ignore[misc]  # of a package that is not installed where types are checked
@@ -74,22 +74,14 @@ def served(sessions: int) -> Iterator[type[Shop]]:
     """OpenEnv's own server in a thread, and the class whose instances play there."""
     app = create_fastapi_app(ShopServer, Order, Receipt, max_concurrent_envs=sessions)
     # "critical", because OpenEnv's server logs a traceback where a client closes first
-    running = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical"))
-    thread = threading.Thread(target=running.run, daemon=True)
-    thread.start()
-    while not running.started:
-        assert thread.is_alive()
-        thread.join(0.05)
-    port = running.servers[0].sockets[0].getsockname()[1]
+    with serving(app, log_level="critical") as address:
 
-    class Here(Shop):
-        url = f"http://127.0.0.1:{port}"
-        made: ClassVar[list[Shop]] = []
+        class Here(Shop):
+            url = address
+            made: ClassVar[list[Shop]] = []
 
-    try:
-        yield Here
-    finally:
-        for shop in Here.made:
-            shop._client.close()
-        running.should_exit = True
-        thread.join(30)
+        try:
+            yield Here
+        finally:
+            for shop in Here.made:
+                shop._client.close()

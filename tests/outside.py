@@ -5,7 +5,7 @@ value.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 RAW = {
@@ -26,6 +26,13 @@ EXTREMES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+ODD: tuple[Any, ...] = (
+    None, 5, True, "x", "", [], {}, [1], {"a": 1}, ["x"], [None], [[]], [{}], 1.5, float("nan"), 10**400, -1, "\ud800",
+    {"type": 5}, {"role": 5}, {"role": "user"}, [{"type": "text"}], {"url": 5}, "data:image/png;base64,",
+)  # fmt: skip
+"""What no field of a message or of a row holds, but might."""
+
+
 def as_json(value: Any) -> bytes:
     """``value`` as JSON, with what the marks in it stand for."""
     text = json.dumps(value)
@@ -34,17 +41,17 @@ def as_json(value: Any) -> bytes:
     return text.encode()
 
 
-def mutants(sample: Any) -> Iterator[Any]:
+def mutants(sample: Any, extremes: Sequence[Any] = EXTREMES) -> Iterator[Any]:
     """``sample`` with one part of it, at any depth, replaced by each of the extremes, or left out."""
-    yield from EXTREMES
+    yield from extremes
     match sample:
         case dict():
             for key, value in sample.items():
                 yield {other: part for other, part in sample.items() if other != key}
-                for changed in mutants(value):
+                for changed in mutants(value, extremes):
                     yield {**sample, key: changed}
         case list():
             for place, value in enumerate(sample):
                 yield [*sample[:place], *sample[place + 1 :]]
-                for changed in mutants(value):
+                for changed in mutants(value, extremes):
                     yield [*sample[:place], changed, *sample[place + 1 :]]

@@ -11,7 +11,7 @@ import json
 import random
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 Damage: TypeAlias = Callable[[str, random.Random], str]
@@ -25,17 +25,12 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class Sample:
-    """A reply, what was asked, and what the undamaged reply said. ``cut`` when the end of it is lost."""
+    """A reply, what was asked, and what the undamaged reply said."""
 
     text: str
     ids: tuple[str, ...]
     scale: tuple[float, float]
     truth: dict[str, float]
-    damages: tuple[str, ...]
-
-    @property
-    def cut(self) -> bool:
-        return "truncate" in self.damages or "lost_head" in self.damages
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
@@ -92,24 +87,55 @@ def verdict(rng: random.Random) -> Sample:
         shown = dict(sorted(shown.items(), key=lambda _: rng.random()))
     body = rng.choice(SHAPES)(shown, rng)
     text = json.dumps(body, ensure_ascii=rng.random() < 0.3, indent=rng.choice((None, None, 2)))
-    return Sample(text, ids, (0, 100) if percent else (0, 1), truth, ())
+    return Sample(text, ids, (0, 100) if percent else (0, 1), truth)
+
+
+# --- kinds of damage ------------------------------------------------------------------------------------------------
+
+
+def _replaced(*pairs: tuple[str, str]) -> Damage:
+    def damage(text: str, rng: random.Random) -> str:
+        for old, new in pairs:
+            text = text.replace(old, new)
+        return text
+
+    return damage
+
+
+def _substituted(pattern: str, new: str, *others: str) -> Damage:
+    """Replaces what the pattern finds by ``new``, or by one of several, drawn once."""
+
+    def damage(text: str, rng: random.Random) -> str:
+        return re.sub(pattern, rng.choice((new, *others)) if others else new, text)
+
+    return damage
+
+
+def _framed(*frames: tuple[str, str]) -> Damage:
+    """Puts words before and after, drawn if there are several."""
+
+    def damage(text: str, rng: random.Random) -> str:
+        before, after = rng.choice(frames) if len(frames) > 1 else frames[0]
+        return before + text + after
+
+    return damage
 
 
 # --- damages the reader was written against --------------------------------------------------------------------------
 
 
-def _at(text: str, chars: str, rng: random.Random) -> int | None:
-    places = [i for i, char in enumerate(text) if char in chars]
+def _mark(text: str, rng: random.Random) -> int | None:
+    places = [place for place, char in enumerate(text) if char in '{}[]",:']
     return rng.choice(places) if places else None
 
 
 def drop_structural(text: str, rng: random.Random) -> str:
-    at = _at(text, '{}[]",:', rng)
+    at = _mark(text, rng)
     return text if at is None else text[:at] + text[at + 1 :]
 
 
 def double_structural(text: str, rng: random.Random) -> str:
-    at = _at(text, '{}[]",:', rng)
+    at = _mark(text, rng)
     return text if at is None else text[:at] + text[at] + text[at:]
 
 
@@ -117,47 +143,12 @@ def trailing_commas(text: str, rng: random.Random) -> str:
     return re.sub(r"(?<=[\]}\d\"])(\s*[\]}])", lambda m: "," + m[1] if rng.random() < 0.5 else m[1], text)
 
 
-def single_quotes(text: str, rng: random.Random) -> str:
-    return text.replace('"', "'")
-
-
-def smart_quotes(text: str, rng: random.Random) -> str:
-    return re.sub(r'"([^"\n]*)"', r"“\1”", text)
-
-
-def bare_keys(text: str, rng: random.Random) -> str:
-    return re.sub(r'"([A-Za-z_]+)":', r"\1:", text)
-
-
 def comments(text: str, rng: random.Random) -> str:
     return re.sub(r"([\[{])", lambda m: m[1] + " // note: 0.5\n" if rng.random() < 0.3 else m[1], text)
 
 
-def missing_commas(text: str, rng: random.Random) -> str:
-    return re.sub(r'",\s*"', '" "', text)
-
-
 def raw_newline(text: str, rng: random.Random) -> str:
     return text.replace("the ", "the\n", 1)
-
-
-def unescaped_quotes(text: str, rng: random.Random) -> str:
-    return text.replace("done", '"done"').replace("goal", '"goal"')
-
-
-def fence(text: str, rng: random.Random) -> str:
-    return f"```{rng.choice(('json', '', 'JSON'))}\n{text}\n```"
-
-
-def prose_before(text: str, rng: random.Random) -> str:
-    return (
-        rng.choice(("Here is my evaluation:\n\n", "Sure! Scores (weights {goal: 0.7, style: 0.3}): ", "Result: "))
-        + text
-    )
-
-
-def prose_after(text: str, rng: random.Random) -> str:
-    return text + rng.choice(("\n\nLet me know if you need {anything} else!", "\n\nThese follow the rubric.", "\n."))
 
 
 def thinking(text: str, rng: random.Random) -> str:
@@ -172,19 +163,6 @@ def lost_head(text: str, rng: random.Random) -> str:
     return text[rng.randrange(1, 3) :]
 
 
-def stringly(text: str, rng: random.Random) -> str:
-    return re.sub(r'": (\d[\d.]*)', r'": "\1"', text)
-
-
-def prefixed_ids(text: str, rng: random.Random) -> str:
-    prefix = rng.choice(("Trajectory ", "trajectory_", "#"))
-    return re.sub(r'"trajectory_id": "', f'"trajectory_id": "{prefix}', text)
-
-
-def fullwidth(text: str, rng: random.Random) -> str:
-    return text.replace('": ', '"：').replace("}, {", "}，{")
-
-
 def twice(text: str, rng: random.Random) -> str:
     return text + "\n\n" + text
 
@@ -197,23 +175,33 @@ def encoded_twice(text: str, rng: random.Random) -> str:
     return json.dumps(text)
 
 
-def python_literals(text: str, rng: random.Random) -> str:
-    return text.replace('"explanation": ""', '"explanation": None').replace('"', "'")
-
-
-def capital_keys(text: str, rng: random.Random) -> str:
-    return text.replace('"score', '"Score').replace('"trajectory_id"', '"TrajectoryID"')
-
-
 def key_names(text: str, rng: random.Random) -> str:
     name = rng.choice(("id", "candidate", "trajectory", "candidate_id"))
     return text.replace('"trajectory_id"', f'"{name}"').replace('"explanation"', '"reason"')
 
 
+_SINGLE_QUOTES = ('"', "'")
 TUNED: tuple[Damage, ...] = (
-    drop_structural, drop_structural, double_structural, trailing_commas, single_quotes, smart_quotes, bare_keys,
-    comments, missing_commas, raw_newline, unescaped_quotes, fence, prose_before, prose_after, thinking, truncate,
-    lost_head, stringly, prefixed_ids, fullwidth, twice, escaped_html, encoded_twice, python_literals, capital_keys,
+    drop_structural, drop_structural, double_structural, trailing_commas,
+    _replaced(_SINGLE_QUOTES),
+    _substituted(r'"([^"\n]*)"', r"“\1”"),
+    _substituted(r'"([A-Za-z_]+)":', r"\1:"),
+    comments,
+    _substituted(r'",\s*"', '" "'),
+    raw_newline,
+    _replaced(("done", '"done"'), ("goal", '"goal"')),
+    _framed(("```json\n", "\n```"), ("```\n", "\n```"), ("```JSON\n", "\n```")),
+    _framed(("Here is my evaluation:\n\n", ""), ("Sure! Scores (weights {goal: 0.7, style: 0.3}): ", ""),
+            ("Result: ", "")),
+    _framed(("", "\n\nLet me know if you need {anything} else!"), ("", "\n\nThese follow the rubric."), ("", "\n.")),
+    thinking, truncate, lost_head,
+    _substituted(r'": (\d[\d.]*)', r'": "\1"'),
+    _substituted(r'"trajectory_id": "', *(f'"trajectory_id": "{prefix}' for prefix in
+                                          ("Trajectory ", "trajectory_", "#"))),
+    _replaced(('": ', '"：'), ("}, {", "}，{")),
+    twice, escaped_html, encoded_twice,
+    _replaced(('"explanation": ""', '"explanation": None'), _SINGLE_QUOTES),
+    _replaced(('"score', '"Score'), ('"trajectory_id"', '"TrajectoryID"')),
     key_names,
 )  # fmt: skip
 
@@ -222,48 +210,45 @@ TUNED: tuple[Damage, ...] = (
 
 _SAFE = re.compile(r"[^\d.\-+%/]")
 """Characters whose loss or change cannot alter a number."""
+_STRAY = "xq_;|'\"{}[]:,\\ \n\t*#"
 
 
 def _outside_numbers(text: str, rng: random.Random) -> int | None:
+    """A place whose character can be lost or changed and leaves numbers and ids what they are."""
     places = [
         m.start()
         for m in _SAFE.finditer(text)
         if not text[m.start() - 1 : m.start() + 2].strip("0123456789.").isspace()
     ]
-    return rng.choice(places) if places else None
+    at = rng.choice(places) if places else None
+    return None if at is None or _touches_id(text, at) else at
+
+
+def _touches_id(text: str, at: int) -> bool:
+    return any(char.isupper() for char in text[max(at - 1, 0) : at + 2])
 
 
 def lost_char(text: str, rng: random.Random) -> str:
     at = _outside_numbers(text, rng)
     joins = at is not None and text[at - 1 : at].isdigit() and text[at + 1 : at + 2].isdigit()
-    return text if at is None or joins or _touches_id(text, at) else text[:at] + text[at + 1 :]
+    return text if at is None or joins else text[:at] + text[at + 1 :]
 
 
 def changed_char(text: str, rng: random.Random) -> str:
     at = _outside_numbers(text, rng)
-    return (
-        text
-        if at is None or _touches_id(text, at)
-        else text[:at] + rng.choice("xq_;|'\"{}[]:,\\ \n\t*#") + text[at + 1 :]
-    )
+    return text if at is None else text[:at] + rng.choice(_STRAY) + text[at + 1 :]
 
 
 def added_char(text: str, rng: random.Random) -> str:
     at = _outside_numbers(text, rng)
-    return (
-        text if at is None or _touches_id(text, at) else text[:at] + rng.choice("xq_;|'\"{}[]:,\\ \n\t*#") + text[at:]
-    )
+    return text if at is None else text[:at] + rng.choice(_STRAY) + text[at:]
 
 
 def swapped_chars(text: str, rng: random.Random) -> str:
     at = _outside_numbers(text, rng)
-    if at is None or not _SAFE.fullmatch(text[at + 1 : at + 2]) or _touches_id(text, at) or _touches_id(text, at + 1):
+    if at is None or not _SAFE.fullmatch(text[at + 1 : at + 2]) or _touches_id(text, at + 1):
         return text
     return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
-
-
-def _touches_id(text: str, at: int) -> bool:
-    return any(char.isupper() for char in text[max(at - 1, 0) : at + 2])
 
 
 def stutter(text: str, rng: random.Random) -> str:
@@ -284,57 +269,28 @@ def lost_line(text: str, rng: random.Random) -> str:
     return "\n".join(lines[:at] + lines[at + 1 :])
 
 
-def crlf(text: str, rng: random.Random) -> str:
-    return text.replace("\n", "\r\n")
-
-
-def bom(text: str, rng: random.Random) -> str:
-    return "\ufeff" + text
-
-
 def indented(text: str, rng: random.Random) -> str:
     return "\n".join("    " + line for line in text.split("\n"))
-
-
-def bold(text: str, rng: random.Random) -> str:
-    return f"**Final scores**\n\n{text}\n\n---\n"
-
-
-def nonbreaking(text: str, rng: random.Random) -> str:
-    return text.replace(": ", ":\u00a0").replace(", ", ",\u2003")
-
-
-def backticked(text: str, rng: random.Random) -> str:
-    return f"My verdict is `{text}`."
-
-
-def tool_call(text: str, rng: random.Random) -> str:
-    return f'<tool_call>\n{{"name": "submit_scores", "arguments": {text}}}\n</tool_call>'
 
 
 def arguments_as_text(text: str, rng: random.Random) -> str:
     return json.dumps({"name": "submit", "arguments": text})
 
 
-def refusal_after(text: str, rng: random.Random) -> str:
-    return text + "\n\nNote: as an AI I may be wrong about 2 of these 3 runs."
-
-
-def semicolons(text: str, rng: random.Random) -> str:
-    return text.replace('", "', '"; "')
-
-
-def equals(text: str, rng: random.Random) -> str:
-    return text.replace('": ', '" = ')
-
-
-def arrows(text: str, rng: random.Random) -> str:
-    return text.replace('": ', '" => ')
-
-
 UNSEEN: tuple[Damage, ...] = (
-    lost_char, lost_char, changed_char, added_char, swapped_chars, stutter, lost_line, crlf, bom, indented, bold,
-    nonbreaking, backticked, tool_call, arguments_as_text, refusal_after, semicolons, equals, arrows,
+    lost_char, lost_char, changed_char, added_char, swapped_chars, stutter, lost_line,
+    _replaced(("\n", "\r\n")),
+    _framed(("\ufeff", "")),
+    indented,
+    _framed(("**Final scores**\n\n", "\n\n---\n")),
+    _replaced((": ", ":\u00a0"), (", ", ",\u2003")),
+    _framed(("My verdict is `", "`.")),
+    _framed(('<tool_call>\n{"name": "submit_scores", "arguments": ', "}\n</tool_call>")),
+    arguments_as_text,
+    _framed(("", "\n\nNote: as an AI I may be wrong about 2 of these 3 runs.")),
+    _replaced(('", "', '"; "')),
+    _replaced(('": ', '" = ')),
+    _replaced(('": ', '" => ')),
 )  # fmt: skip
 
 
@@ -349,4 +305,4 @@ def damaged(seed: int, damages: tuple[Damage, ...] = TUNED, most: int = 3) -> Sa
     chosen.sort(key=lambda damage: damage is truncate)  # a server cuts what the judge wrote, never the other way round
     for damage in chosen:
         text = damage(text, rng)
-    return Sample(text, sample.ids, sample.scale, sample.truth, tuple(damage.__name__ for damage in chosen))
+    return replace(sample, text=text)

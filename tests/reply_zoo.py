@@ -18,43 +18,13 @@ VERDICT = (
 _LONG = 400_000
 _REPEATED = (
     *'[{":|<(-_\n\t\\9,.\u200b｛😀',
-    *('{"a":', '{"a":1},', '{"id":"1","score":0.5}', '{"a":/*', "{/*", '{"a":1,//', "{#", "x,", "a:b,", "x\n", "it's "),
-    *('" x', '", b', '"}', "[1", "[1,", '{["', '{"a" "b" ', '{"score" ', '{"a":1 zz {', '{\\"', "{}, ", '"ab",', "0."),
-    *(
-        "```",
-        "```json\n",
-        "Trajectory 1: 0.9\n",
-        "Trajectory ",
-        "Trajectory 1 gets ",
-        "| 1 | 0.5 |\n",
-        "| id | score |\n",
-    ),
-    *(
-        " \n",
-        "- id: 1\n  score: 0.5\n",
-        "score: 0.5 ",
-        "Score: ",
-        "0.5 ",
-        "1: ",
-        "1=1,",
-        "(1",
-        "x{ ",
-        "final\n",
-        "a: b\n",
-    ),
-    *(
-        "| id | score |\n",
-        "a: b\n",
-        '<trajectory id="1">',
-        "<a id=",
-        "<answer>",
-        "<think>",
-        "</think>",
-        "&quot;",
-        "draft " + VERDICT,
-        VERDICT,
-    ),
-)
+    '{"a":', '{"a":1},', '{"id":"1","score":0.5}', '{"a":/*', "{/*", '{"a":1,//', "{#", "x,", "a:b,", "x\n", "it's ",
+    '" x', '", b', '"}', "[1", "[1,", '{["', '{"a" "b" ', '{"score" ', '{"a":1 zz {', '{\\"', "{}, ", '"ab",', "0.",
+    "```", "```json\n", "Trajectory 1: 0.9\n", "Trajectory ", "Trajectory 1 gets ", "| 1 | 0.5 |\n",
+    " \n", "- id: 1\n  score: 0.5\n", "score: 0.5 ", "Score: ", "0.5 ", "1: ", "1=1,", "(1", "x{ ", "final\n",
+    "| id | score |\n", "a: b\n", '<trajectory id="1">', "<a id=", "<answer>", "<think>", "</think>", "&quot;",
+    "draft " + VERDICT, VERDICT,
+)  # fmt: skip
 _OPENINGS = ("", '{"a":"', '{"scores":[{"trajectory_id":"1","explanation":"')
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,28 +43,6 @@ PAYLOADS = (
     "Z\u0351\u0352\u0353" + "a\u0310\u0311\u0312\u0313" * 200,
 )
 """Texts that would run, load, hide or break something if a page took them for more than text."""
-CONTRAST = """
-const luminance = (colour) => {
-  const most = colour.startsWith("color(") ? 1 : 255;
-  const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((one) => Number(one) / most)
-    .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
-};
-const opaque = (one) => one && !/rgba\\(.*, 0\\)|transparent/.test(getComputedStyle(one).backgroundColor);
-const poor = new Set();
-for (const one of document.querySelectorAll("body *")) {
-  const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-  if (!own || !one.checkVisibility() || one.closest("svg, button:disabled, script, style")) continue;
-  let behind = one;
-  while (behind && !opaque(behind)) behind = behind.parentElement;
-  const colours = [getComputedStyle(one).color, getComputedStyle(behind ?? document.body).backgroundColor];
-  const [a, b] = colours.map(luminance);
-  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  if (ratio < 4.5) poor.add(`${one.className || one.localName}: ${ratio.toFixed(2)}`);
-}
-return [...poor];
-"""
-"""Colours whose contrast with what is behind them is less than WCAG AA asks for."""
 
 
 def hostile_group(text: str, group_id: str) -> TrajectoryGroup:
@@ -91,12 +71,18 @@ class Browser:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
-    def open(self, page: Path, address: str = "") -> None:
-        """Open a report and wait until it shows something."""
+    def prefer(self, scheme: str) -> None:
+        """Show pages as to somebody who prefers them ``light`` or ``dark``."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def open(self, page: Path, group: str = "") -> None:
+        """Open a report, at a group if one is named, and wait until it shows something."""
         self.driver.get("about:blank")
-        self.driver.get(page.resolve().as_uri() + address)
+        self.driver.get(page.resolve().as_uri() + (f"#group={group}" if group else ""))
         self.until("document.documentElement.dataset.ready === 'true'")
-        self.driver.execute_script("return 1")
+        if group:
+            self.group(group)
 
     def run(self, script: str, *arguments: Any) -> Any:
         """The value of a script's ``return``."""
@@ -137,10 +123,7 @@ class Browser:
         """Type keys into whatever has the focus."""
         from selenium.webdriver import ActionChains  # noqa: PLC0415 - is looked for by the fixture
 
-        chain = ActionChains(self.driver)
-        for key in keys:
-            chain.send_keys(key)
-        chain.perform()
+        ActionChains(self.driver).send_keys(*keys).perform()
 
     def faults(self) -> list[str]:
         """The serious and critical faults that axe-core finds in what is shown, for people who cannot see it well."""
@@ -162,3 +145,44 @@ class Browser:
     def group(self, name: str) -> None:
         """Wait until this group is shown."""
         self.until(f"document.querySelector('main').dataset.group === {name!r}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need a browser as heavy and slow, so that CI runs them where it has installed one."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.heavy)
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def _driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or chromedriver is None:
+        pytest.skip("there is no Chromium: apt-get install -y chromium chromium-driver")
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="selenium is not installed: pip install --group browser"
+    )
+    from selenium.webdriver.chrome.service import Service  # noqa: PLC0415 - looked for above
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(chromedriver))
+    driver.set_script_timeout(PATIENCE)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(_driver: Any) -> Iterator[Browser]:
+    """A browser with the window of a desk."""
+    made = Browser(_driver)
+    made.resize(1360, 900)
+    made.prefer("light")
+    _driver.get_log("browser")
+    yield made
+    _driver.get("about:blank")

@@ -8,7 +8,7 @@ import random
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from calipers.calibration import calibrate
 from calipers.interfaces import Backend
 from calipers.report import Sources, write_report
 from calipers.types import TrajectoryGroup
+from groups import group_of
+from judged import gold_of, record
+from judged import groups as judged_groups
 
 _BLOCK = re.compile(rb'<script type="application/x-calipers-(\w+)">([A-Za-z0-9+/=]*)</script>')
 
@@ -50,6 +53,18 @@ def report_of(folder: Path, *paths: Path, groups: Path | None = None) -> Path:
     return out
 
 
+def page_of(folder: Path, results: Iterable[Any], *groups: TrajectoryGroup) -> Path:
+    """Write a report of result lines, and of the texts of these groups if there are any."""
+    texts = write_lines(folder / "groups.jsonl", (one.to_dict() for one in groups)) if groups else None
+    return report_of(folder, write_lines(folder / "scored.jsonl", results), groups=texts)
+
+
+def with_gold(**gold: float | None) -> TrajectoryGroup:
+    """A group of members with this gold."""
+    group = group_of(dict.fromkeys(gold, "an answer"))
+    return replace(group, trajectories=tuple(replace(one, gold=gold[one.id]) for one in group.trajectories))
+
+
 def data_of(page: Path) -> dict[str, list[Any]]:
     """The data of a page by the kinds of its blocks, unpacked; ``details`` has a list for each block."""
     found: dict[str, list[Any]] = {"rows": [], "details": [], "about": [], "judge": []}
@@ -78,56 +93,41 @@ async def judged(
     return write_lines(out, results), ledger
 
 
-def calibration_file(path: Path, *, calls: int = 8, groups: int = 40, panel: bool = True, texts: bool = True) -> Path:
+def calibration_file(path: Path, *, calls: int = 8, groups: int = 40) -> Path:
     """Calibrate simulated judges, and write what ``calipers calibrate --json`` prints.
 
     ``steady`` is good, ``hasty`` is noisy and adds 0.6 to its score for each position nearer the front.
     """
     generator = random.Random(7)
-    asked, judgments = [], []
-    for number in range(groups):
-        gold = {name: round(generator.gauss(0, 1), 3) for name in "abcd"}
-        said = [{"role": "assistant", "content": "word " * generator.randint(5, 50)}] if texts else []
-        members = [{"id": name, "gold": value, "messages": said} for name, value in gold.items()]
-        asked.append({"group_id": f"g{number}", "trajectories": members})
-        for judge, noise, bias in (("steady", 0.4, 0.0), ("hasty", 1.4, 0.6))[: 1 + panel]:
+    asked, judgments = judged_groups(groups), []
+    usage = {"input_tokens": 900, "output_tokens": 100, "cost_usd": 0.001}
+    for one in asked:
+        gold = gold_of(one)
+        for judge, noise, bias in (("steady", 0.4, 0.0), ("hasty", 1.4, 0.6)):
             for sample in range(calls):
                 order = generator.sample(list(gold), 4)
                 scores = {
                     name: 5 + 2 * (gold[name] + generator.gauss(0, noise)) - bias * place
                     for place, name in enumerate(order)
                 }
-                judgments.append(
-                    {"group_id": f"g{number}", "judge": judge, "mode": "listwise", "order": order,
-                     "parsed": {"scores": scores}, "sample_index": sample, "temperature": 1.0,
-                     "usage": {"input_tokens": 900, "output_tokens": 100, "cost_usd": 0.001}}
-                )  # fmt: skip
+                fields = {"order": order, "sample_index": sample, "temperature": 1.0, "usage": usage}
+                judgments.append(record(one, judge, {"scores": scores}, mode="listwise", **fields))
     path.write_text(json.dumps(calibrate(asked, judgments).to_dict()) + "\n", encoding="utf-8")
     return path
 
 
-WRONG: tuple[Any, ...] = (None, "x", 5, [], {"a": 5}, ["x"], True, 1e308, 10**400, "remove")
+WRONG: tuple[Any, ...] = (None, "x", 5, [], {"a": 5}, ["x"], True, 1e308, 10**400)
 """Values of other kinds, and numbers whose squares overflow."""
-
-
-def addresses(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    if at:
-        yield at
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inner:
-        yield from addresses(one, (*at, key))
 
 
 def damaged(value: Any) -> Iterator[Any]:
     """Yield copies with one value replaced or removed."""
-    for *path, last in addresses(value):
-        for wrong in WRONG:
-            copy = deepcopy(value)
-            inner = copy
-            for key in path:
-                inner = inner[key]
-            if wrong == "remove":
-                del inner[last]
-            else:
-                inner[last] = wrong
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        for wrong in (*WRONG, *damaged(one)):
+            copy = value.copy()
+            copy[key] = wrong
             yield copy
+        copy = value.copy()
+        del copy[key]
+        yield copy

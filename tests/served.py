@@ -33,6 +33,8 @@ def rollout(index: int, worth: int = 50, *, size: int = 3, group: str = "g", **m
 
 THREE = (rollout(0, 20), rollout(1, 90), rollout(2, 55))
 """The rollouts of a group, which are worth 0.2, 0.9 and 0.55."""
+GROUP = {"context": PROMPT, "trajectories": [{"id": str(one["index"]), "messages": one["messages"]} for one in THREE]}
+"""The same as a whole group."""
 
 
 @dataclass(frozen=True)
@@ -51,22 +53,19 @@ def rewards(replies: Sequence[Reply]) -> list[float | None]:
     return [one.body["reward"] for one in replies]
 
 
+@dataclass(frozen=True)
 class Served:
     """A running server, and requests to it."""
 
-    def __init__(
-        self,
-        url: str,
-        service: Service,
-        session: aiohttp.ClientSession,
-        ends: asyncio.Event,
-        running: asyncio.Task[None],
-    ) -> None:
-        self.url, self.service, self.session, self.ends, self._running = url, service, session, ends, running
+    url: str
+    service: Service
+    session: aiohttp.ClientSession
+    ends: asyncio.Event
+    running: asyncio.Task[None]
 
     async def ended(self, seconds: float = 30.0) -> None:
         """Wait until the server has ended and closed its ledger."""
-        await asyncio.wait_for(asyncio.shield(self._running), seconds)
+        await asyncio.wait_for(asyncio.shield(self.running), seconds)
 
     async def post(self, path: str, body: Any, **options: Any) -> Reply:
         sent = {"json": body} if isinstance(body, dict | list) else {"data": body}
@@ -80,6 +79,25 @@ class Served:
     async def rollouts(self, *bodies: Any, **options: Any) -> list[Reply]:
         """The replies to rollouts that are sent at the same time."""
         return await asyncio.gather(*(self.post("/v1/rollouts", one, **options) for one in bodies))
+
+    async def held(self, *bodies: Any, **options: Any) -> asyncio.Future[list[Reply]]:
+        """Send rollouts that will wait, and go on once they do."""
+        awaited = self.waiting + len(bodies)
+        replies = asyncio.ensure_future(self.rollouts(*bodies, **options))
+        await until(lambda: self.waiting >= awaited)
+        return replies
+
+    async def connect(self, *parts: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection of its own, on which this has been sent."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+        return reader, writer
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
 
     @property
     def waiting(self) -> int:

@@ -15,13 +15,12 @@ import pytest
 import calipers
 from backends.virtual import PassingLoop
 from calipers.backends.limits.limited import Limited
-from calipers.config.settings import Settings
 from calipers.errors import BackendError, PermanentError, TransientError
-from calipers.ledger import Ledger, Replayer
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, FailureKind, GroupResult, JudgeRequest, Usage
 from groups import FOUR, group_of
-from servers.faulty_server import Answer, Asked, FaultyServer, error, said, streamed
+from replaying import replayed_lines, scored
+from servers.faulty_server import Answer, FaultyServer, error, said, streamed
 
 GROUP = group_of(FOUR)
 BILLED = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}}
@@ -54,12 +53,6 @@ def failure(kind: FailureKind, usage: Usage | None = None, *, again: bool = True
         return error
 
     return made
-
-
-def scored(asked: Asked) -> Answer:
-    """A verdict on whatever is asked about."""
-    properties = asked.body["response_format"]["json_schema"]["schema"]["properties"]["scores"]["properties"]
-    return said(json.dumps({"scores": {key: 90 - 20 * place for place, key in enumerate(properties)}}))
 
 
 def bill(result: GroupResult) -> tuple[int, int, int, int, int]:
@@ -151,9 +144,8 @@ async def test_budgets_are_charged_what_a_refusal_took_and_no_more() -> None:
     groups = [group_of(FOUR, group_id=str(n), question=f"{n}?") for n in range(60)]
     results = [result async for result in judge.score_groups(groups, ordered=True)]
     spent = sum(one.usage.input_tokens + one.usage.output_tokens for one in results)
-    assert (
-        sum(one.status == "scored" for one in results) == 57
-    )  # all that were not refused: nothing is set aside for good
+    # All that were not refused: nothing is set aside for good.
+    assert sum(one.status == "scored" for one in results) == 57
     assert spent == 3 * 1001 + 57 * 110
 
 
@@ -171,23 +163,8 @@ async def test_an_error_that_passes_several_wrappers_is_one_call() -> None:
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(6)]
 
 
-def retried(judging: Judging) -> Limited:
-    return Limited(judging, price=PRICE, base=0)
-
-
-async def lines(judge: calipers.Judge) -> list[str]:
-    found = [json.dumps(one.to_dict()) async for one in judge.score_groups(GROUPS, ordered=True, concurrency=1)]
-    judge.close()
-    return found
-
-
-async def replayed(path: Path, run: int | None = None) -> list[str]:
-    ledger = Ledger(path, create=False)
-    store = Replayer(ledger, run)
-    judge = calipers.Judge.replaying(Settings.of(store.recorded.settings), store)
-    found = [json.dumps(one.to_dict()) async for one in judge.score_groups(store.groups(), ordered=True)]
-    ledger.close()
-    return found
+async def lines(judging: Judging, path: Path) -> list[str]:
+    return await scored(path, Limited(judging, price=PRICE, base=0), GROUPS, concurrency=1)
 
 
 SOME = (
@@ -203,23 +180,35 @@ SOME = (
 
 async def test_a_second_run_and_a_replay_have_the_bill_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
-    first = await lines(calipers.Judge(retried(Judging(*SOME)), ledger=path))
+    first = await lines(Judging(*SOME), path)
     told = [json.loads(line) for line in first]
-    assert [(one["judge_calls"], one["attempts"], one["unusable"]) for one in told] == [
-        (1, 4, 1),
-        (0, 1, 1),
-        (0, 2, 2),
-        *[(1, 1, 0)] * 3,
-    ]
+    counts = [(one["judge_calls"], one["attempts"], one["unusable"]) for one in told]
+    assert counts == [(1, 4, 1), (0, 1, 1), (0, 2, 2), *[(1, 1, 0)] * 3]
     assert [one["usage"]["cost_usd"] is None for one in told] == [True, *[False] * 5]
-    assert await replayed(path) == first
+    assert await replayed_lines(path) == first
     second = Judging(*SOME[4:])  # what failed is asked again, and fails again
-    assert await lines(calipers.Judge(retried(second), ledger=path)) == first
-    assert await replayed(path, 2) == first
+    assert await lines(second, path) == first
+    assert await replayed_lines(path, 2) == first
     opened = sqlite3.connect(path)
     rows = opened.execute("SELECT kind, sum(metered), sum(input_tokens) FROM failed_calls GROUP BY kind").fetchall()
     opened.close()
     assert rows == [("bad_reply", 5, 270), ("rate_limited", 1, 0), ("refused", 2, 120), ("timeout", 0, 0)]
+
+
+class Killed(Judging):
+    """Keeps the ledger ``whole.db`` beside ``copy`` as a process that is killed in the nth call leaves it."""
+
+    def __init__(self, die_at: int, copy: Path, *errors: Callable[[], BaseException] | None) -> None:
+        super().__init__(*errors)
+        self.die_at, self.copy = die_at, copy
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        if self.calls == self.die_at:
+            for _ in range(3):  # what failed is committed in the loop's next turn
+                await asyncio.sleep(0)
+            for end in ("", "-wal"):
+                shutil.copy(self.copy.with_name(f"whole.db{end}"), f"{self.copy}{end}")
+        return await super().complete(request)
 
 
 @pytest.mark.parametrize("die_at", [0, 2])
@@ -228,45 +217,24 @@ async def test_a_run_that_goes_on_after_it_was_killed_has_the_bill_of_one_that_w
 ) -> None:
     """The process ends in its nth call, which is lost; what failed before is on disk, and counts in the resumed run."""
 
-    class Watched(Judging):
-        """Keeps the ledger as a process that is killed in the nth call leaves it."""
-
-        async def complete(self, request: JudgeRequest) -> Completion:
-            if self.calls == die_at:
-                for _ in range(3):  # what failed is committed in the loop's next turn
-                    await asyncio.sleep(0)
-                for end in ("", "-wal"):
-                    shutil.copy(tmp_path / f"whole.db{end}", tmp_path / f"killed.db{end}")
-            return await super().complete(request)
-
-    whole = await lines(calipers.Judge(retried(Watched(*SOME[:3])), ledger=tmp_path / "whole.db"))
     killed = tmp_path / "killed.db"
-    resumed = await lines(calipers.Judge(retried(Judging(*SOME[die_at:3])), ledger=killed))
-    assert resumed == whole
-    assert await replayed(killed, 2) == whole
-    assert await lines(calipers.Judge(retried(Judging()), ledger=killed)) == whole
+    whole = await lines(Killed(die_at, killed, *SOME[:3]), tmp_path / "whole.db")
+    assert await lines(Judging(*SOME[die_at:3]), killed) == whole
+    assert await replayed_lines(killed, 2) == whole
+    assert await lines(Judging(), killed) == whole
 
 
 async def test_a_killed_runs_failed_call_counts_once_although_the_question_fails_for_good(tmp_path: Path) -> None:
     refused = failure("refused", Usage(60, 2), again=False)
 
-    class Watched(Judging):
-        async def complete(self, request: JudgeRequest) -> Completion:
-            if self.calls == 1:
-                for _ in range(3):
-                    await asyncio.sleep(0)
-                for end in ("", "-wal"):
-                    shutil.copy(tmp_path / f"whole.db{end}", tmp_path / f"killed.db{end}")
-            return await super().complete(request)
-
-    await lines(calipers.Judge(retried(Watched(SOME[0], refused)), ledger=tmp_path / "whole.db"))
     killed = tmp_path / "killed.db"
-    resumed = await lines(calipers.Judge(retried(Judging(refused)), ledger=killed))
+    await lines(Killed(1, killed, SOME[0], refused), tmp_path / "whole.db")
+    resumed = await lines(Judging(refused), killed)
     told = json.loads(resumed[0])
     assert (told["judge_calls"], told["attempts"], told["unusable"], told["usage"]["input_tokens"]) == (0, 2, 2, 130)
-    assert await replayed(killed, 2) == resumed
+    assert await replayed_lines(killed, 2) == resumed
     # From here on it is the next run's own failure.
-    again = await lines(calipers.Judge(retried(Judging(refused)), ledger=killed))
+    again = await lines(Judging(refused), killed)
     assert json.loads(again[0])["attempts"] == 1
 
 

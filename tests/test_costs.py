@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 import pytest
 
 import calipers
+from backends.virtual import Server
 from calipers import pacing
 from calipers.guard import injection
 from calipers.guard.plain import PlainText
 from calipers.render import render, render_in_steps
-from calipers.types import Completion, JudgeRequest
 from groups import group_of
 
 
@@ -50,27 +50,18 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pacing, "perf_counter", lambda: next(ticks))
 
 
-class Agreeable:
-    endpoint, model = "local", "judge"
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        await asyncio.sleep(0)
-        keys = ", ".join(f'"{key}": 50' for key in request.keys)
-        return Completion(f'{{"scores": {{{keys}}}}}')
-
-
 @pytest.mark.usefixtures("turns")
 async def test_a_burst_of_small_groups_shares_its_commits(tmp_path: Path, commits: Counter[str]):
     """Without sharing over turns, these 128 groups take 130."""
     groups = [group_of({"a": f"yes {number}", "b": f"no {number}"}, group_id=f"g{number}") for number in range(128)]
-    async with calipers.Judge(Agreeable(), ledger=tmp_path / "ledger.db") as judge:
+    async with calipers.Judge(Server(seconds=0), ledger=tmp_path / "ledger.db") as judge:
         results = await asyncio.gather(*(judge.score_group(group) for group in groups))
     assert {result.status for result in results} == {"scored"}
     assert 2 <= commits["COMMIT"] <= 50
 
 
 async def test_a_group_alone_does_not_wait_for_others_to_share_a_commit(tmp_path: Path, commits: Counter[str]):
-    async with calipers.Judge(Agreeable(), ledger=tmp_path / "ledger.db") as judge:
+    async with calipers.Judge(Server(seconds=0), ledger=tmp_path / "ledger.db") as judge:
         for number in range(3):
             before = commits["COMMIT"]
             await judge.score_group(group_of({"a": f"yes {number}", "b": "no"}))
@@ -106,8 +97,9 @@ def test_making_a_judge_imports_no_heavy_library_and_few_modules():
     """The number is what a judge behind a server needs today; a module more costs a millisecond."""
     code = (
         "import sys, calipers; calipers.Judge('vllm/m', base_url='http://127.0.0.1:1/v1'); "
-        "print(sum(name.startswith('calipers') for name in sys.modules), "
-        "*{'aiohttp', 'numpy', 'rich', 'click', 'pydantic', 'jsonschema'} & set(sys.modules))"
+        "print(sum(name.startswith('calipers') for name in sys.modules)); "
+        "calipers.Judge('anthropic/m', api_key='k'); calipers.Judge('embedded'); "
+        "print(*{'aiohttp', 'numpy', 'rich', 'click', 'pydantic', 'jsonschema', 'litellm'} & set(sys.modules))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == [found.stdout.split()[0]]

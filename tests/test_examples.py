@@ -1,10 +1,13 @@
-"""The example groups are sound: the demo and the documentation rest on them."""
+"""The example groups are sound, and what examples, benchmarks and scripts import is there: none of them runs in CI."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,8 @@ from calipers import read_groups
 from calipers.types import Trajectory
 from example_loops import EXAMPLES, run_example
 
+FOLDERS = [EXAMPLES.parent / name for name in ("benchmarks", "scripts", "examples")]
+FILES = sorted(file for folder in FOLDERS for file in folder.rglob("*.py"))
 GROUPS = list(read_groups(EXAMPLES / "groups.jsonl"))
 
 
@@ -73,3 +78,17 @@ def test_the_example_of_combined_rewards_shows_each_way(tmp_path: Path) -> None:
             name: float(value) for name, value in re.findall(r"(\w+) ([\d.]+)", line.partition(" ")[2])
         }
         assert rewards["short"] > max(rewards["comma"], rewards["long"]), line  # it alone follows both rules
+
+
+def test_what_is_imported_is_there() -> None:
+    nodes = ((file, node) for file in FILES for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    for file, node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "calipers":
+            try:
+                module = import_module(str(node.module))
+            except ModuleNotFoundError as error:
+                if str(error.name).startswith("calipers"):
+                    raise
+                continue  # it needs a trainer that is not installed
+            for name in (alias.name for alias in node.names):
+                assert hasattr(module, name) or find_spec(f"{node.module}.{name}"), f"{file}:{node.lineno}: {name}"

@@ -30,6 +30,9 @@ async def test_a_minimal_backend_gets_the_defaults_of_all_that_is_optional() -> 
     assert backend.learned() == {}
     backend.learn({"refused": ["seed"]})
     await backend.aclose()
+    again = copy.copy(backend)
+    assert (again.endpoint, again.has_tools) == ("here", False)
+    assert (await again.complete(request())).text == "an answer"
 
 
 async def test_the_groups_of_a_run_have_numbers_of_their_own_however_many_stores_record_it(tmp_path: Path) -> None:
@@ -83,9 +86,3 @@ async def test_every_optional_part_of_a_backend_is_passed_on() -> None:
     backend.learn({"window": 3})
     await backend.aclose()
     assert seen == ["recorded", {"window": 3}, "closed"]
-
-
-async def test_a_copy_of_a_backend_with_defaults_still_asks_the_backend() -> None:
-    again = copy.copy(full(Minimal()))
-    assert (again.endpoint, again.has_tools) == ("here", False)
-    assert (await again.complete(request())).text == "an answer"

@@ -1,7 +1,6 @@
 """The notebook of examples/, run from top to bottom in a real kernel, as a person runs it."""
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -23,8 +22,6 @@ def test_every_cell_runs_and_shows_what_its_text_promises(tmp_path: Path, monkey
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install --group notebook")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install --group notebook")
     shutil.copy(ROOT / "examples" / "groups.jsonl", tmp_path)
-    for name in [name for name in os.environ if name.startswith("CALIPERS_")]:
-        monkeypatch.delenv(name)
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     notebook = nbformat.read(NOTEBOOK, as_version=4)

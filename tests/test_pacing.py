@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import calipers
+from backends.virtual import Server
 from calipers import pacing
 from calipers.ledger import Ledger
 from calipers.pacing import Pace
-from calipers.types import Completion, JudgeRequest
 from calipers.types.steps import Steps
 from groups import group_of
 
@@ -138,17 +138,6 @@ async def test_an_error_of_a_step_reaches_the_caller_and_holds_nobody_up(clock: 
     assert await asyncio.wait_for(pace.run(work(clock, "a", 2, [])), 10) == "a"
 
 
-class Slow:
-    """Names its calls by the group they ask about."""
-
-    endpoint, model = "local", "judge"
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        await asyncio.sleep(0)
-        keys = ", ".join(f'"{key}": 50' for key in request.keys)
-        return Completion(f'{{"scores": {{{keys}}}}}')
-
-
 def long_groups() -> Iterator[calipers.TrajectoryGroup]:
     """A group of many steps first, then short ones."""
     text = "The booking was changed. " * 2000
@@ -162,7 +151,7 @@ async def test_groups_are_numbered_in_the_order_of_the_calls_however_long_each_i
 ):
     monkeypatch.setattr(pacing, "TURN", 0.0)  # every step is longer than a turn
     groups = list(long_groups())
-    async with calipers.Judge(Slow(), ledger=tmp_path / "ledger.db") as judge:
+    async with calipers.Judge(Server(seconds=0), ledger=tmp_path / "ledger.db") as judge:
         await asyncio.gather(*(judge.score_group(group) for group in groups))
     with closing(Ledger(tmp_path / "ledger.db")) as ledger:
         rows = ledger.rows("SELECT group_id FROM groups ORDER BY position")
@@ -171,10 +160,10 @@ async def test_groups_are_numbered_in_the_order_of_the_calls_however_long_each_i
 
 async def test_results_are_the_same_in_many_turns_as_in_one(monkeypatch: pytest.MonkeyPatch):
     groups = list(long_groups())
-    whole = [await calipers.score_group(group, judge=Slow()) for group in groups]
+    whole = [await calipers.score_group(group, judge=Server(seconds=0)) for group in groups]
     monkeypatch.setattr(pacing, "TURN", 0.0)
     turns = [0]
     counting = asyncio.create_task(count_turns(turns))
-    assert [await calipers.score_group(group, judge=Slow()) for group in groups] == whole
+    assert [await calipers.score_group(group, judge=Server(seconds=0)) for group in groups] == whole
     assert turns[0] > 50
     counting.cancel()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email
-import json
 import os
 import re
 import runpy
@@ -14,14 +13,13 @@ import tarfile
 import tomllib
 import venv
 import zipfile
-from collections.abc import Callable
-from email.message import Message
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import calipers
+from command_line import read_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 ADDRESS = "https://git.example/lab/calipers"
@@ -93,12 +91,6 @@ def installed(index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return commands
 
 
-def metadata(wheel: Path) -> Message:
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        return email.message_from_bytes(archive.read(name))
-
-
 def test_an_index_would_accept_both_without_a_warning(index: Path) -> None:
     assert len(list(index.iterdir())) == 2
     run(sys.executable, "-m", "twine", "check", "--strict", *index.iterdir())
@@ -108,25 +100,19 @@ def test_the_wheel_installed_by_name_is_what_runs(installed: Path, tmp_path: Pat
     home = run(installed / "python", "-c", "import calipers; print(calipers.__file__)", cwd=tmp_path).strip()
     assert Path(home).is_relative_to(installed.parent)
     assert run(installed / "calipers", "--version", cwd=tmp_path).split()[-1] == calipers.__version__
-    out = tmp_path / "scored.jsonl"
     groups = ROOT / "examples" / "groups.jsonl"
-    run(installed / "calipers", "score", groups, "-o", out, "--judge", "embedded", cwd=tmp_path)
-    scored = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert len(scored) == len(groups.read_text(encoding="utf-8").splitlines())
-    assert all(one["status"] == "scored" for one in scored)
+    run(installed / "calipers", "score", groups, "-o", "scored.jsonl", "--judge", "embedded", cwd=tmp_path)
+    statuses = [one["status"] for one in read_rows(tmp_path / "scored.jsonl")]
+    assert statuses == ["scored"] * len(read_rows(groups))
 
 
-def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
+def test_the_wheel_has_every_file_of_the_package_and_the_sdist_what_a_clone_has(wheel: Path, unpacked: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {f"src/{name}": archive.read(name) for name in archive.namelist() if name.startswith("calipers/")}
     assert inside == files_of(ROOT / "src" / "calipers")
-
-
-def test_the_sdist_has_what_a_clone_has(unpacked: Path) -> None:
     expected = {path: data for folder in FOLDERS for path, data in files_of(ROOT / folder).items()}
     names = [*expected, *(path.name for path in ROOT.glob("*.md")), "LICENSE", "Makefile", "mkdocs.yml", "CITATION.cff"]
-    missing = [name for name in names if not (unpacked / name).exists()]
-    assert missing == []
+    assert [name for name in names if not (unpacked / name).exists()] == []
     assert [path for path, data in expected.items() if (unpacked / path).read_bytes() != data] == []
 
 
@@ -144,15 +130,15 @@ def test_every_target_of_the_makefile_finds_its_files_in_the_sdist(unpacked: Pat
 
 def test_tests_of_the_sdist_run_on_its_own_source(unpacked: Path) -> None:
     folders = ("tests/types", "tests/rewards", "tests/test_registry.py")
-    printed = run(
-        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *folders,
-        cwd=unpacked, PYTHONPATH=str(unpacked / "src"),
-    )  # fmt: skip
+    pytest_ = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    printed = run(*pytest_, *folders, cwd=unpacked, PYTHONPATH=str(unpacked / "src"))
     assert re.search(r"^\d{2,} passed", printed, re.MULTILINE), printed
 
 
-def test_the_description_has_addresses_in_place_of_paths(wheel: Path) -> None:
-    said = metadata(wheel)
+def test_the_metadata_has_addresses_in_place_of_paths_the_licence_and_the_versions_of_python(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        said = email.message_from_bytes(archive.read(name))
     links = re.findall(r"\]\(([^)\s]+)\)", str(said.get_payload()))
     assert len(links) > 20
     assert [link for link in links if not re.match(r"https://|#", link)] == []
@@ -165,40 +151,26 @@ def test_the_description_has_addresses_in_place_of_paths(wheel: Path) -> None:
     addresses = dict(one.split(", ", 1) for one in said.get_all("Project-URL", []))
     assert addresses.keys() == {"Repository", "Documentation", "Changelog", "Issues"}
     assert all(address.startswith(ADDRESS) for address in addresses.values())
-
-
-def test_the_licence_and_the_versions_of_python_are_stated(wheel: Path) -> None:
-    said = metadata(wheel)
-    assert said["License-Expression"] == "Apache-2.0"
-    assert said["License-File"] == "LICENSE"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert said.get_all("Classifier") == project["classifiers"]
+    assert (said["License-Expression"], said["License-File"]) == ("Apache-2.0", "LICENSE")
 
 
-@pytest.fixture(scope="module")
-def written() -> dict[str, Callable[..., object]]:
-    return runpy.run_path(str(ROOT / "scripts" / "package_metadata.py"))
-
-
-def test_the_address_is_that_of_the_remotes_page_and_has_no_secret(written: dict[str, Callable[..., object]]) -> None:
-    for remote, address in (
-        ("https://git.example/lab/calipers.git", ADDRESS),
-        ("https://someone:secret@git.example/lab/calipers", ADDRESS),
-        ("git@git.example:lab/calipers.git", ADDRESS),
-        ("ssh://git@git.example:22/lab/calipers.git/", ADDRESS),
-        ("http://git.example:8443/lab/calipers", "http://git.example:8443/lab/calipers"),
-        ("file:///srv/git/calipers.git", None),
-        ("../calipers", None),
-        ("", None),
-    ):
-        assert written["web_address"](remote) == address
-
-
-def test_without_an_address_nothing_is_left_that_leads_nowhere(written: dict[str, Callable[..., object]]) -> None:
-    text = (
-        "![A\npicture](a.svg), [a\nlink](docs/a.md#b), [there](https://a.example), [here](#b)\n```text\n[x](y)\n```\n"
-    )
-    expected = "*A\npicture*, a\nlink, [there](https://a.example), [here](#b)\n```text\n[x](y)\n```\n"
+def test_the_address_is_that_of_the_remotes_page_without_a_secret_and_without_one_nothing_leads_nowhere() -> None:
+    written = runpy.run_path(str(ROOT / "scripts" / "package_metadata.py"))
+    addresses = {
+        "https://git.example/lab/calipers.git": ADDRESS,
+        "https://someone:secret@git.example/lab/calipers": ADDRESS,
+        "git@git.example:lab/calipers.git": ADDRESS,
+        "ssh://git@git.example:22/lab/calipers.git/": ADDRESS,
+        "http://git.example:8443/lab/calipers": "http://git.example:8443/lab/calipers",
+        "file:///srv/git/calipers.git": None,
+        "../calipers": None,
+        "": None,
+    }
+    assert {remote: written["web_address"](remote) for remote in addresses} == addresses
+    text = "![A\npicture](a.svg), [a\nlink](docs/a.md#b), [b](https://b.example), [c](#c)\n```text\n[x](y)\n```\n"
+    expected = "*A\npicture*, a\nlink, [b](https://b.example), [c](#c)\n```text\n[x](y)\n```\n"
     assert written["description"](text, None) == expected
     badge = written["description"]("[![A badge](https://a.example/b.svg)](docs/a.md)", ADDRESS)
     assert badge == f"[![A badge](https://a.example/b.svg)]({ADDRESS}/blob/HEAD/docs/a.md)"

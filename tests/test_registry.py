@@ -6,8 +6,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import logging
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,13 +18,12 @@ from calipers.backends.connect import find_backend
 from calipers.errors import ConfigError
 from calipers.registry import BACKENDS, PROTOCOLS, READERS, REWARDS, VERIFIERS, Registry
 from calipers.verifiers import verifier_from
+from command_line import Ended, ended, read_rows, started
 from groups import group_of
 
 ALL = (BACKENDS, PROTOCOLS, READERS, REWARDS, VERIFIERS)
 PACKAGE = Path(__file__).parent / "other_package"
-TALK = (
-    "What is 2 + 3?\nIt is five.\nFive, as can be seen by counting.\nfive?\n\nWho?\n\nName a colour.\nred.\nblue it is."
-)
+TALK = "What is 2 + 3?\nIt is five.\nFive, as can be counted.\nfive?\n\nWho?\n\nName a colour.\nred.\nblue it is."
 
 
 @pytest.fixture
@@ -39,11 +36,9 @@ def other_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop("acme_judging", None)
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "calipers", *arguments], cwd=cwd, env=os.environ | {"PYTHONPATH": str(PACKAGE)},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+def run(folder: Path, *arguments: str) -> Ended:
+    """Run ``calipers`` beside the other package, in a process that has looked for no package yet."""
+    return ended(started(folder, *arguments, PYTHONPATH=str(PACKAGE)))
 
 
 def test_every_name_of_ours_leads_to_a_thing_and_an_unknown_one_to_the_nearest_or_all() -> None:
@@ -105,15 +100,12 @@ def test_a_name_of_ours_is_not_taken_and_the_package_that_tried_is_named(caplog:
 def test_a_broken_package_is_named_when_it_is_asked_for_and_not_before() -> None:
     assert "broken" in REWARDS.names()
     assert REWARDS.find("cubed")
-    complaint = (
-        "the reward 'broken' of the package acme-judging 1.2 cannot be loaded: its entry point "
-        "acme_judging.missing:Nothing in calipers.rewards fails with ModuleNotFoundError"
+    broken = (
+        r"the reward 'broken' of the package acme-judging 1\.2 .*acme_judging\.missing:Nothing.*ModuleNotFoundError"
     )
-    with pytest.raises(ConfigError, match=complaint):
+    with pytest.raises(ConfigError, match=broken):
         calipers.Judge("embedded", reward="broken")
-    with pytest.raises(
-        ConfigError, match=r"the protocol 'loose' is .*; its entry point must name a calipers\.registry\.Method"
-    ):
+    with pytest.raises(ConfigError, match=r"the protocol 'loose' is .*must name a calipers\.registry\.Method"):
         calipers.Judge("embedded", protocol="loose")
 
 
@@ -124,7 +116,9 @@ def test_two_packages_with_one_name_are_both_named(tmp_path: Path, monkeypatch: 
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 0.1\n")
     (folder / "entry_points.txt").write_text("[calipers.rewards]\ncubed = rival:Cubed\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ConfigError, match=r"several packages bring a reward 'cubed': (rival 0\.1|acme-judging 1\.2), "):
+    with pytest.raises(
+        ConfigError, match=r"several packages bring a reward 'cubed': (?=.*rival 0\.1).*acme-judging 1\.2"
+    ):
         REWARDS.find("cubed")
 
 
@@ -132,26 +126,19 @@ def test_one_of_each_kind_is_reached_by_name_from_the_command_line(tmp_path: Pat
     (tmp_path / "groups.talk").write_text(TALK)
     (tmp_path / "rules.toml").write_text('rules = [{ends_with = {text = "."}}]\ncombine = "min"\n')
     command = ["score", "groups.talk", "-o", "out.jsonl", "--judge", "wordy:1", "--protocol", "terse"]
-    done = run(*command, "--reward", "cubed", "--rules", "rules.toml", cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
-    assert "groups.talk:2: it has no answers" in done.stderr
-    first, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    done = run(tmp_path, *command, "--reward", "cubed", "--rules", "rules.toml")
+    assert (done.code, "groups.talk:2: it has no answers" in done.err) == (1, True), done.err
+    first, second = read_rows(tmp_path / "out.jsonl")
     assert [one["explanation"] for one in first["trajectories"]] == ["asked by Acme"] * 3
-    assert [one["reward"] for one in first["trajectories"]] == pytest.approx([0.31**3, 0.71**3, 0.0])
+    assert [one["reward"] for one in first["trajectories"]] == pytest.approx([0.31**3, 0.51**3, 0.0])
     assert [one["reward"] for one in second["trajectories"]] == pytest.approx([0.11**3, 0.31**3])
 
 
-def test_a_reader_is_also_named_by_a_flag(tmp_path: Path) -> None:
+def test_a_reader_is_also_named_by_a_flag_and_help_has_all_that_is_registered(tmp_path: Path) -> None:
     (tmp_path / "groups.txt").write_text(TALK)
-    done = run("score", "groups.txt", "-o", "-", "--judge", "wordy", "--reader", "talk", cwd=tmp_path)
-    assert [len(json.loads(line)["trajectories"]) for line in done.stdout.splitlines()] == [3, 2]
-    done = run("score", "groups.txt", "-o", "-", "--reader", "tolk", cwd=tmp_path)
-    assert done.returncode == 2
-    assert f"'tolk' is not one of {', '.join(sorted([*READERS.ours, 'talk']))}" in done.stderr
-
-
-def test_what_is_registered_is_in_help(tmp_path: Path) -> None:
-    shown = "".join(run("score", "--help-all", cwd=tmp_path).stdout.split())
+    done = run(tmp_path, "score", "groups.txt", "-o", "-", "--judge", "wordy", "--reader", "talk")
+    assert [len(json.loads(line)["trajectories"]) for line in done.out.splitlines()] == [3, 2]
+    shown = "".join(run(tmp_path, "score", "--help-all").out.split())
     for kind, theirs in ((READERS, ["talk"]), (PROTOCOLS, ["loose", "terse"]), (REWARDS, ["broken", "cubed"])):
         assert f"[{'|'.join(sorted([*kind.ours, *theirs]))}]" in shown
 

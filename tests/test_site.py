@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from scripts.site import __main__ as script
 from scripts.site import assistants, check, pages, reference
 
-CONFIG = Path(__file__).resolve().parents[1] / "mkdocs.yml"
+ROOT = Path(__file__).resolve().parents[1]
+CONFIG = ROOT / "mkdocs.yml"
 
 
-@pytest.mark.parametrize(("page", "link", "expected"), [
+LINKS = (
     ("README.md", "docs/cli.md#flags", "cli.md#flags"),
     ("docs/README.md", "../CONTRIBUTING.md", "contributing.md"),
     ("docs/cli.md", "trainers/README.md", "trainers/index.md"),
@@ -25,10 +24,13 @@ CONFIG = Path(__file__).resolve().parents[1] / "mkdocs.yml"
     ("docs/server.md", "../deploy/compose.yaml", "files/deploy/compose.yaml"),
     ("docs/cli.md", "#flags", "#flags"),
     ("docs/cli.md", "https://a.example/b.md", "https://a.example/b.md"),
-])  # fmt: skip
-def test_a_link_leads_to_the_same_page_on_the_site(page: str, link: str, expected: str) -> None:
-    text = f"see [it]({link}) and ![it]({link})\n```text\n[it]({link})\n```\n"
-    assert pages.page(page, text) == f"see [it]({expected}) and ![it]({expected})\n```text\n[it]({link})\n```\n"
+)
+
+
+def test_a_link_leads_to_the_same_page_on_the_site() -> None:
+    for page, link, expected in LINKS:
+        text = f"see [it]({link}) and ![it]({link})\n```text\n[it]({link})\n```\n"
+        assert pages.page(page, text) == f"see [it]({expected}) and ![it]({expected})\n```text\n[it]({link})\n```\n"
 
 
 def test_what_python_markdown_reads_otherwise_is_written_for_it() -> None:
@@ -37,44 +39,26 @@ def test_what_python_markdown_reads_otherwise_is_written_for_it() -> None:
     assert pages.page("docs/cli.md", text) == expected
 
 
-TABLE = "| a | b |\n|---|:-:|\n| 1 | 2 |\n"
-
-
-@pytest.mark.parametrize(("text", "line"), [
-    (TABLE, None),
-    (f"{TABLE}\n{TABLE}", None),
-    (f"{TABLE}\nwords\n| 3 | 4 |\n", 6),
-    (f"{TABLE}\n| 3 | 4 |\n", 5),
-    ("| alone |", 1),
-    ("```text\n| in code |\n```\n", None),
-])  # fmt: skip
-def test_a_row_outside_a_table_is_found(text: str, line: int | None) -> None:
-    found = pages.stray_rows("docs/a.md", text)
-    assert [one.partition(": ")[0] for one in found] == ([] if line is None else [f"docs/a.md:{line}"])
-
-
-def test_no_page_has_a_row_outside_a_table() -> None:
-    root = CONFIG.parent
-    for path in (root / "README.md", *sorted((root / "docs").rglob("*.md"))):
+def test_a_row_outside_a_table_is_found_and_no_page_has_one() -> None:
+    table = "| a | b |\n|---|:-:|\n| 1 | 2 |\n"
+    cases = {
+        table: [], f"{table}\n{table}": [], "```text\n| in code |\n```\n": [],
+        f"{table}\nwords\n| 3 | 4 |\n": [6], f"{table}\n| 3 | 4 |\n": [5], "| alone |": [1],
+    }  # fmt: skip
+    for text, lines in cases.items():
+        found = [one.partition(": ")[0] for one in pages.stray_rows("docs/a.md", text)]
+        assert found == [f"docs/a.md:{line}" for line in lines], text
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         assert pages.stray_rows(path.name, path.read_text(encoding="utf-8")) == []
 
 
-def test_without_the_sites_generator_the_remedy_is_one_line(tmp_path: Path) -> None:
-    """It was a traceback. The copy keeps the site that is being built in ``out`` as it is."""
-    for part in ("scripts", "docs", "examples", "deploy", "benchmarks"):
-        (tmp_path / part).mkdir()
-    shutil.copytree(CONFIG.parent / "scripts" / "site", tmp_path / "scripts" / "site")
-    (tmp_path / "scripts" / "__init__.py").touch()
-    (tmp_path / "src").symlink_to(CONFIG.parent / "src")
-    for page in pages.PLACES:
-        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / page).write_text("# A page\n", encoding="utf-8")
-    hidden = "import runpy, sys; sys.modules['zensical'] = None; runpy.run_module('scripts.site', run_name='__main__')"
-    done = subprocess.run(
-        [sys.executable, "-c", hidden], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 1
-    assert done.stderr == ("the site is built with Zensical: run make docs, or python -m pip install --group docs\n")
+def test_without_the_sites_generator_the_remedy_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(script, "write_source", dict)
+    monkeypatch.setattr(script, "find_spec", {}.get)
+    assert script.main() == 1
+    assert "pip install --group docs" in capsys.readouterr().err
 
 
 def test_files_that_a_page_links_to_are_found_and_code_is_no_link() -> None:
@@ -82,20 +66,20 @@ def test_files_that_a_page_links_to_are_found_and_code_is_no_link() -> None:
     assert pages.targets("docs/x.md", text) == {"docs/images/a.png", "deploy/b.yml"}
 
 
-@pytest.mark.parametrize(("html", "said"), [
-    ('<a href="b.html#there">', None),
-    ('<a href="b.html#nowhere">', "a.html links to b.html#nowhere: the page has no such anchor"),
-    ('<a href="c.html">', "a.html links to c.html, which is not there"),
-    ('<img src="none.png">', "a.html links to none.png, which is not there"),
-    ('<script src="https://cdn.example/x.js"></script>', "a.html loads https://cdn.example/x.js from elsewhere"),
-    ('<link rel="stylesheet" href="//cdn.example/x.css">', "a.html loads //cdn.example/x.css from elsewhere"),
-    ('<a href="https://elsewhere.example">', None),
-    ('<link rel="canonical" href="https://elsewhere.example/a.html">', None),
-])  # fmt: skip
-def test_a_finished_page_is_checked_for_what_it_links_to_and_loads(html: str, said: str | None, tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text(html, encoding="utf-8")
+def test_a_finished_page_is_checked_for_what_it_links_to_and_loads(tmp_path: Path) -> None:
     (tmp_path / "b.html").write_text('<h1 id="there">', encoding="utf-8")
-    assert list(check.problems(tmp_path)) == ([said] if said else [])
+    for html, said in (
+        ('<a href="b.html#there">', None),
+        ('<a href="b.html#nowhere">', "a.html links to b.html#nowhere: the page has no such anchor"),
+        ('<a href="c.html">', "a.html links to c.html, which is not there"),
+        ('<img src="none.png">', "a.html links to none.png, which is not there"),
+        ('<script src="https://cdn.example/x.js"></script>', "a.html loads https://cdn.example/x.js from elsewhere"),
+        ('<link rel="stylesheet" href="//cdn.example/x.css">', "a.html loads //cdn.example/x.css from elsewhere"),
+        ('<a href="https://elsewhere.example">', None),
+        ('<link rel="canonical" href="https://elsewhere.example/a.html">', None),
+    ):
+        (tmp_path / "a.html").write_text(html, encoding="utf-8")
+        assert list(check.problems(tmp_path)) == ([said] if said else [])
 
 
 def test_assistants_get_an_index_and_the_whole_text() -> None:
@@ -114,21 +98,17 @@ def test_the_reference_names_what_a_module_exports() -> None:
     listed = set(re.findall(r"(reference/[\w.]+\.md)$", CONFIG.read_text(encoding="utf-8"), re.MULTILINE))
     assert listed == made.keys()
     assert "::: calipers.judging.judge.Judge\n" in made["reference/calipers.md"]
-    assert "::: calipers.errors.ConfigError\n" in made["reference/calipers.errors.md"]
     assert all(text.count(":::") for path, text in made.items() if path != "reference/index.md")
 
 
-def test_assistants_get_the_reference_with_the_signatures_that_python_has() -> None:
+def test_assistants_get_the_reference_with_the_signatures_that_python_has_functions_first_and_errors_last() -> None:
     texts = dict(reference.texts())
+    whole = texts["reference/calipers.md"]
     assert texts.keys() == dict(reference.pages()).keys()
-    assert "\nJudge(judge: Judges, *, protocol: str = 'listwise', orders: int = 1, " in texts["reference/calipers.md"]
+    assert "\nJudge(judge: Judges, *, protocol: str = 'listwise', orders: int = 1, " in whole
     assert "\nCalls(params: Mapping[str, Any] | None = None, " in texts["reference/calipers.config.md"]
     assert "::: " not in "".join(texts.values())
-
-
-def test_the_reference_lists_functions_before_classes_and_errors_last() -> None:
-    text = dict(reference.texts())["reference/calipers.md"]
-    places = [text.index(f"## calipers.{name}\n") for name in ("run", "score_group", "Judge", "ConfigError")]
+    places = [whole.index(f"## calipers.{name}\n") for name in ("run", "score_group", "Judge", "ConfigError")]
     assert places == sorted(places)
 
 
@@ -136,11 +116,9 @@ def test_the_sites_signatures_are_those_that_python_has() -> None:
     griffe = pytest.importorskip("griffe", reason="griffe is not installed: python -m pip install --group docs")
     from scripts.site.signatures import RealSignatures  # noqa: PLC0415 - needs griffe
 
-    found = griffe.load(
-        "calipers", search_paths=[str(CONFIG.parent / "src")], extensions=griffe.load_extensions(RealSignatures())
-    )
+    extensions = griffe.load_extensions(RealSignatures())
+    found = griffe.load("calipers", search_paths=[str(ROOT / "src")], extensions=extensions)
     judge = {one.name: one.default for one in found["judging.judge.Judge"].parameters}
-    assert list(judge)[:3] == ["self", "judge", "protocol"]
-    assert judge["concurrency"] == "64"
+    assert (list(judge)[:3], judge["concurrency"]) == (["self", "judge", "protocol"], "64")
     calls = {one.name: one.default for one in found["config.grouped_options.Calls"].parameters}
     assert calls["timeout"] == "120.0"

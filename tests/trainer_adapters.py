@@ -76,32 +76,36 @@ def trl(judge: calipers.Judge, **settings: Any) -> Play:
     return play
 
 
+def slime_sample(text: str, *, prompt: str = "Tell a joke.", status: str = "completed", **fields: Any) -> Any:
+    """What the adapter reads of a sample of slime's."""
+    state = SimpleNamespace(value=status)
+    return SimpleNamespace(prompt=prompt, response=text, status=state, **{"metadata": {}, "label": None, **fields})
+
+
 def slime(judge: calipers.Judge, **settings: Any) -> Play:
     reward = group_rm(judge, **settings)
 
     async def play(groups: Groups, *, about: Mapping[str, Any] = NOTHING) -> list[Rewards]:
-        common = {"status": SimpleNamespace(value="completed"), "metadata": about, "label": None}
-        samples = [
-            [
-                SimpleNamespace(prompt=prompt, response=text, group_index=group, **common)
-                for group, prompt, text in rows_of(groups)
-                if group == number
-            ]
-            for number in range(len(groups))
-        ]
+        samples: list[list[Any]] = [[] for _ in groups]
+        for number, prompt, text in rows_of(groups):
+            samples[number].append(slime_sample(text, prompt=prompt, group_index=number, metadata=about))
         return [await reward(SimpleNamespace(group_rm=True), group) for group in samples]
 
     return play
 
 
+class SkyGenerator:
+    """A generator of SkyRL's form, whose rollouts say the ``texts`` of the batch and have its ``own`` rewards."""
+
+    tokenizer = Characters()
+
+    async def generate(self, input_batch: Any, disable_tqdm: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - theirs
+        said = {"response_ids": list(map(tokens_of, input_batch["texts"])), "rewards": list(input_batch["own"])}
+        return {**said, **input_batch.get("more", {})}
+
+
 def sky(judge: calipers.Judge, **settings: Any) -> Play:
-    class Plain:
-        tokenizer = Characters()
-
-        async def generate(self, input_batch: Any) -> dict[str, Any]:
-            return {"response_ids": list(map(tokens_of, input_batch["texts"])), "rewards": input_batch["own"]}
-
-    generator = skyrl.judged(Plain, judge, **settings)()
+    generator = skyrl.judged(SkyGenerator, judge, **settings)()
 
     async def play(groups: Groups, *, own: float = 0.0, about: Mapping[str, Any] = NOTHING) -> list[Rewards]:
         rows = rows_of(groups)

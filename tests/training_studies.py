@@ -11,6 +11,7 @@ from calipers.study.training.settings import Arm, Study
 from calipers.study.training.study_file import StudyFile, study_of
 
 EARLY = {"vices": [{"kind": "Noise", "sd": 0.125}, {"kind": "PositionBias", "strength": 0.125}]}
+DEAD = {"vices": [{"kind": "Flaky", "timeout": 1.0}], "options": {"attempts": 1}}
 NAME = "study.toml"
 
 

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 
 import datasets
-import torch
+import pytest
 import trl
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError
@@ -28,30 +29,17 @@ from calipers.trainers.process import installed_version
 from calipers.trainers.trl import reward_func
 from calipers.trainers.trl.ranks import Ranks
 from calipers.trainers.trl.reward import AWAITS, EXCLUDES_MISSING
+from tiny_policy import policy_of, tokenizer_of
 
 PROMPTS = ("one plus one", "two plus two", "red or blue", "up or down")
-WORDS = ("<eos>", "<pad>", "<unk>", *" ".join(PROMPTS).split(), *(f"w{number}" for number in range(80)))
+WORDS = (*" ".join(PROMPTS).split(), *(f"w{number}" for number in range(80)))
 TEMPLATE = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
+QWEN = Path(trl.__file__).with_name("chat_templates") / "qwen2_5.jinja"
+"""A template with tools. TRL before 1.0 has none."""
 
 
 def tokenizer(template: str = TEMPLATE) -> Any:
-    from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: PLC0415 - comes with transformers
-
-    words = Tokenizer(models.WordLevel({word: place for place, word in enumerate(dict.fromkeys(WORDS))}, "<unk>"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    special = {"eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    inputs = ["input_ids", "attention_mask"]  # older transformers add token types, which the model has no use for
-    return PreTrainedTokenizerFast(tokenizer_object=words, chat_template=template, model_input_names=inputs, **special)
-
-
-def policy() -> Any:
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
-    heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
-    tokens = {"eos_token_id": 0, "pad_token_id": 1, "vocab_size": len(dict.fromkeys(WORDS))}
-    model = Qwen2ForCausalLM(Qwen2Config(**sizes, **heads, **tokens))
-    model.config._name_or_path = "tiny"
-    return model
+    return tokenizer_of(WORDS, template)
 
 
 @dataclass(frozen=True)
@@ -61,7 +49,6 @@ class Run:
     rewards: dict[str, list[float]]
     advantages: list[float]
     metrics: dict[str, list[float]]
-    extra: dict[str, list[Any]]
     completions: list[Any]
 
 
@@ -76,51 +63,28 @@ def train(
     evaluate: bool = False,
     template: str = TEMPLATE,
     made_with: dict[str, Any] | None = None,
-    changed: Callable[[Any], object] | None = None,
-    kind: Callable[[Any], Any] = lambda trainer: trainer,
     **settings: Any,
 ) -> Run:
-    """A run in which nothing is learned (the learning rate is 0), so that runs differ in rewards only.
-
-    ``changed`` is called with the trainer before it begins; ``kind`` makes its class of TRL's.
-    """
+    """A run in which nothing is learned (the learning rate is 0), so that runs differ in rewards only."""
     prompts: list[Any] = list(PROMPTS)
     if conversational:
         prompts = [[{"role": "user", "content": prompt}] for prompt in prompts]
     data = datasets.Dataset.from_dict({"prompt": prompts, **(columns or {})})
-    config = getattr(trl, f"{trainer}Config")(
-        **{
-            "output_dir": str(folder),
-            "learning_rate": 0.0,
-            "beta": 0.0,
-            "max_steps": steps,
-            "num_generations": 4,
-            "per_device_train_batch_size": 16,
-            "per_device_eval_batch_size": 16,
-            "max_completion_length": 6,
-            "gradient_checkpointing": False,
-            "logging_steps": 1,
-            "save_strategy": "no",
-            "report_to": [],
-            "use_cpu": True,
-            "bf16": False,
-            "disable_tqdm": True,
-            "seed": 7,
-            **settings,
-        }
-    )
-    made = kind(getattr(trl, f"{trainer}Trainer"))
+    usual = {
+        "output_dir": str(folder), "learning_rate": 0.0, "beta": 0.0, "max_steps": steps, "num_generations": 4,
+        "per_device_train_batch_size": 16, "per_device_eval_batch_size": 16, "max_completion_length": 6,
+        "gradient_checkpointing": False, "logging_steps": 1, "save_strategy": "no", "report_to": [],
+        "use_cpu": True, "bf16": False, "disable_tqdm": True, "seed": 7,
+    }  # fmt: skip
     given: dict[str, Any] = {
-        "model": policy(),
+        "model": policy_of(tokenizer()),
         "reward_funcs": functions,
-        "args": config,
+        "args": getattr(trl, f"{trainer}Config")(**usual | settings),
         "train_dataset": data,
         "eval_dataset": data,
         "processing_class": tokenizer(template),
     }
-    runner = made(**given | (made_with or {}))
-    if changed is not None:
-        changed(runner)
+    runner = getattr(trl, f"{trainer}Trainer")(**given | (made_with or {}))
     if evaluate:
         runner.evaluate()
     else:
@@ -132,9 +96,26 @@ def train(
         rewards={name: list(values) for name, values in kept["rewards"].items()},
         advantages=list(kept["advantages"]),
         metrics={name: [entry[name] for entry in logged if name in entry] for name in names},
-        extra={name: list(values) for name, values in kept.get("extra", {}).items()},
         completions=list(kept["completion"]),
     )
+
+
+def close(numbers: Sequence[float]) -> Any:
+    """Equal to these as float32, which TRL works in."""
+    return pytest.approx(list(numbers), rel=1e-4, abs=1e-5, nan_ok=True)
+
+
+def advantages_of(
+    rewards: Sequence[float], *, deviation: Callable[[list[float]], float] = stdev, epsilon: float = 1e-4
+) -> Any:
+    """(r - mean) / (std + epsilon) in each group of four, of the rows that have a reward; 0 for the others."""
+    found = []
+    for start in range(0, len(rewards), 4):
+        group = rewards[start : start + 4]
+        known = [reward for reward in group if not math.isnan(reward)]
+        scale = deviation(known) + epsilon
+        found += [0.0 if math.isnan(reward) else (reward - fmean(known)) / scale for reward in group]
+    return close(found)
 
 
 def main(folder: Path, url: str) -> None:

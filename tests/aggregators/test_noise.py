@@ -41,11 +41,6 @@ def test_too_few_groups_teach_nothing():
     assert Noise.learn([1.0] * 20, [0] * 20) is None
 
 
-def test_a_judge_that_always_repeats_itself_has_no_noise():
-    noise = Noise.learn([0.0] * 10, [3] * 10)
-    assert noise == Noise(0.0, noise.strength if noise else 0.0)
-
-
 @given(st.floats(0, 100), st.integers(1, 50))
 def test_a_group_lies_between_its_own_variance_and_the_judges(squares: float, freedom: int):
     noise = Noise(2.0, 5.0)

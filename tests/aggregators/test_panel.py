@@ -41,27 +41,19 @@ def test_the_judge_with_the_greater_weight_decides():
 def test_a_judge_that_said_nothing_of_a_candidate_is_left_out_of_it():
     first, second = (0.0, 0.5, 1.0), (0.0, 1.0, None)
     values = Panel((1.0, 1.0))(ratings(first, second), 3).values
-    mean = [
-        (a + b) / 2
-        for a, b in zip(standard_scores(first)[:2], standard_scores(second)[:2], strict=True)
-        if a is not None and b is not None
-    ]
-    assert standard_scores(values) == pytest.approx(standard_scores([*mean, standard_scores(first)[2]]), abs=1e-5)
+    whole = standard_scores(first)
+    means = np.mean(np.array([whole[:2], standard_scores(second)[:2]], float), axis=0)
+    assert standard_scores(values) == pytest.approx(standard_scores([*means, whole[2]]), abs=1e-5)
 
 
 def test_a_judge_that_failed_is_left_out_and_its_error_is_unknown():
-    scores = Panel((1.0, 1.0))(ratings((0.1, 0.7)), 2)
-    assert scores.values == (0.1, 0.7)
-    assert scores.stderrs == (None, None)
-
-
-def test_no_judgment_is_no_score():
+    assert Panel((1.0, 1.0))(ratings((0.1, 0.7)), 2) == Scores((0.1, 0.7), (None, None))
     assert Panel((1.0,))([], 2) == Scores((None, None), (None, None))
 
 
 def test_judges_that_agree_are_surer_than_judges_that_do_not():
-    agree = Panel((1.0, 1.0))(ratings((0.1, 0.5, 0.9), (0.2, 0.5, 0.8)), 3).stderrs[0]
-    differ = Panel((1.0, 1.0))(ratings((0.1, 0.5, 0.9), (0.8, 0.5, 0.2)), 3).stderrs[0]
+    others = ((0.2, 0.5, 0.8), (0.8, 0.5, 0.2))
+    agree, differ = (Panel((1.0, 1.0))(ratings((0.1, 0.5, 0.9), other), 3).stderrs[0] for other in others)
     assert agree is not None
     assert differ is not None
     assert agree < differ
@@ -75,14 +67,10 @@ def test_standard_scores_have_mean_zero_and_spread_one_or_zero(values: list[floa
         assert math.fsum(one**2 for one in known) / len(known) == pytest.approx(1, abs=1e-3) or not any(known)
 
 
-def test_on_the_mean_scale_a_lone_judge_keeps_its_scores_and_several_keep_their_advantages():
-    alone = Panel((1.0, 1.0))(ratings((0.2, 0.4, 0.9)), 3)
-    assert alone.values == (0.2, 0.4, 0.9)
-    both = ratings((0.1, 0.2, 0.6), (0.3, 0.4, 0.5))
-    there = Panel((3.0, 1.0))(both, 3).values
-    weighted = np.average(
-        np.array([standard_scores((0.1, 0.2, 0.6)), standard_scores((0.3, 0.4, 0.5))], float), axis=0, weights=(3, 1)
-    )
+def test_on_the_mean_scale_several_judges_keep_their_advantages():
+    rows = (0.1, 0.2, 0.6), (0.3, 0.4, 0.5)
+    there = Panel((3.0, 1.0))(ratings(*rows), 3).values
+    weighted = np.average(np.array([standard_scores(row) for row in rows], float), axis=0, weights=(3, 1))
     assert np.corrcoef(np.array(there, float), weighted)[0, 1] == pytest.approx(1.0)
     assert np.mean(np.array(there, float)) == pytest.approx((3 * 0.3 + 0.4) / 4)
 
@@ -110,29 +98,19 @@ def test_a_candidate_that_too_few_judges_scored_has_no_score():
     assert Panel((1.0, 1.0), quorum=2)(ratings((0.1, 0.9)), 2).values == (None, None)
 
 
-def test_a_judge_without_weight_does_not_count_towards_the_quorum():
+def test_a_judge_without_weight_changes_no_score_and_does_not_count_towards_the_quorum():
+    rows = ratings((0.1, 0.7), (0.9, 0.2))
+    assert Panel((1.0, 0.0))(rows, 2).values == (0.1, 0.7)
     rows = ratings((0.1, 0.7), (0.2, 0.8))
     assert Panel((1.0, 0.0), quorum=2)(rows, 2).values == (None, None)
     assert Panel((1.0, 1e-9), quorum=2)(rows, 2).values == (0.1, 0.7)
 
 
-def test_a_judge_without_weight_leaves_the_other_judges_scores_as_they_are():
-    rows = ratings((0.1, 0.7), (0.9, 0.2))
-    assert Panel((1.0, 0.0))(rows, 2).values == (0.1, 0.7)
-
-
-def said(slot: int, *values: float | None) -> list[Rating]:
-    return [Rating(item, value, slot, slot=slot) for item, value in enumerate(values) if value is not None]
-
-
 def test_the_judge_that_scored_most_speaks_and_no_other_is_mixed_in():
-    assert Fallback()([*said(0, 0.9, None), *said(1, 0.1, 0.3)], 2).values == (0.1, 0.3)
-    assert Fallback()([*said(1, 0.1, 0.3), *said(0, 0.9, 0.8)], 2).values == (0.9, 0.8)
-    twice = [*said(1, 0.1, 0.3), *(replace(one, presentation=7) for one in said(1, 0.1, 0.3))]
-    assert Fallback()([*said(0, 0.9, 0.8), *twice], 2).values == (0.1, 0.3)
-
-
-def test_where_nobody_spoke_there_is_no_score():
+    assert Fallback()(ratings((0.9, None), (0.1, 0.3)), 2).values == (0.1, 0.3)
+    both = ratings((0.9, 0.8), (0.1, 0.3))
+    assert Fallback()(both[::-1], 2).values == (0.9, 0.8)
+    assert Fallback()([*both, *(replace(one, presentation=7) for one in both[2:])], 2).values == (0.1, 0.3)
     assert Fallback()([], 2) == Scores((None, None), (None, None))
 
 

@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -11,21 +12,28 @@ from calipers.types import Rating
 
 
 def groups(
-    count: int, *, slope: float = 0.0, first: float = 0.0, noise: float = 0.05, size: int = 5, seed: int = 0
-) -> list[list[Rating]]:
-    """Groups of ``size`` rated in two reversed orders by a judge with that leaning."""
+    count: int, *, slope: float = 0.0, first: float = 0.0, size: int = 5, orders: int = 2, spread: float = 0.2,
+    noise: float = 0.05, seed: int = 0,
+) -> list[list[Rating]]:  # fmt: skip
+    """Groups of ``size`` rated by a judge with that leaning: in an order and its reverse, or in ``orders`` drawn."""
     generator = random.Random(seed)
     found = []
     for _ in range(count):
-        truth = [generator.gauss(0.5, 0.2) for _ in range(size)]
-        order = generator.sample(range(size), size)
-        rated = []
-        for presentation, shown in enumerate((order, order[::-1])):
-            for place, item in enumerate(shown):
-                value = truth[item] + slope * place / (size - 1) + first * (place == 0) + generator.gauss(0, noise)
-                rated.append(Rating(item, value, presentation, place))
-        found.append(rated)
+        truth = [generator.gauss(0.5, spread) for _ in range(size)]
+        shown = [generator.sample(range(size), size) for _ in range(orders)]
+        if orders == 2:
+            shown[1] = shown[0][::-1]
+        found.append([
+            Rating(item, truth[item] + slope * place / (size - 1) + first * (place == 0) + generator.gauss(0, noise),
+                   presentation, place)
+            for presentation, order in enumerate(shown)
+            for place, item in enumerate(order)
+        ])  # fmt: skip
     return found
+
+
+MANY_ORDERS: dict[str, Any] = {"size": 8, "orders": 8, "spread": 1, "noise": 1}
+"""Each group in many orders, with noise as large as the spread of the truth."""
 
 
 @pytest.mark.parametrize(("slope", "first"), [(-0.3, 0.0), (0.0, 0.2), (0.15, 0.1)])
@@ -38,40 +46,19 @@ def test_a_leaning_is_found(slope: float, first: float):
 
 
 def test_chance_is_no_leaning():
-    """Of forty judges without one, most are left alone, and no other is moved by more than a hair."""
-    found = [PositionBias.learn(groups(40, seed=seed)) for seed in range(40)]
-    assert sum(one is not None and one.slope == one.first == 0 for one in found) > 20
-    assert all(one is not None and abs(one.slope) < 0.05 and abs(one.first) < 0.05 for one in found)
-
-
-def in_drawn_orders(count: int, *, slope: float, seed: int = 0) -> list[list[Rating]]:
-    """Groups of eight, each rated in eight orders that are drawn, with noise as large as the spread of their truth."""
-    generator = random.Random(seed)
-    found = []
-    for _ in range(count):
-        truth = [generator.gauss(0, 1) for _ in range(8)]
-        shown = [generator.sample(range(8), 8) for _ in range(8)]
-        found.append(
-            [
-                Rating(item, truth[item] + slope * place / 7 + generator.gauss(0, 1), presentation, place)
-                for presentation, order in enumerate(shown)
-                for place, item in enumerate(order)
-            ]
-        )
-    return found
+    """Of forty judges without one, most are left alone, and no other is moved by more than a hair of the noise."""
+    cases: list[tuple[int, int, dict[str, Any], float]] = [(40, 40, {}, 0.05), (20, 25, MANY_ORDERS, 0.3)]
+    for judges, count, options, most in cases:
+        found = [PositionBias.learn(groups(count, **options, seed=seed)) for seed in range(judges)]
+        assert sum(one is not None and one.slope == one.first == 0 for one in found) > judges // 2
+        assert all(one is not None and abs(one.slope) < most and abs(one.first) < most for one in found)
 
 
 def test_a_leaning_is_found_in_many_orders_as_in_two():
     """Orders of one group tell more together; that they are not independent must not hide what they tell."""
-    known = PositionBias.learn(in_drawn_orders(80, slope=0.75))
+    known = PositionBias.learn(groups(80, slope=0.75, **MANY_ORDERS))
     assert known is not None
     assert known.slope == pytest.approx(0.75, abs=0.15)
-
-
-def test_chance_is_no_leaning_in_many_orders():
-    found = [PositionBias.learn(in_drawn_orders(25, slope=0.0, seed=seed)) for seed in range(20)]
-    assert sum(one is not None and one.slope == one.first == 0 for one in found) > 10
-    assert all(one is not None and abs(one.slope) < 0.3 and abs(one.first) < 0.3 for one in found)
 
 
 def test_pairs_of_candidates_tell_a_slope_only():
@@ -81,7 +68,10 @@ def test_pairs_of_candidates_tell_a_slope_only():
     assert worth[0] - worth[1] == pytest.approx(-0.2, abs=0.03)
 
 
-def test_few_groups_or_one_order_teach_nothing():
+def test_twenty_groups_in_two_orders_are_enough_and_less_teaches_nothing():
+    known = PositionBias.learn(groups(20, slope=1.0))
+    assert known is not None
+    assert known.groups == 20
     assert PositionBias.learn(groups(19, slope=1.0)) is None
     assert PositionBias.learn([group[:5] for group in groups(50, slope=1.0)]) is None
 
@@ -99,9 +89,3 @@ def test_a_run_that_has_nothing_to_learn_from_begins_without_numpy():
         "sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_twenty_groups_are_enough():
-    known = PositionBias.learn(groups(20, slope=1.0))
-    assert known is not None
-    assert known.groups == 20

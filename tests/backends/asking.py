@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import typing
 from collections.abc import Mapping
 from typing import Any
 
+from calipers.backends.transport.reply import HttpReply
 from calipers.types import Ask, Candidate, JudgeRequest, Message, RenderedGroup
 
 KEYS = ("BC", "DF", "GH", "JK")
@@ -51,6 +53,16 @@ def question(
     messages: tuple[Message, ...] = ({"role": "user", "content": text},)
     ask = Ask(number, order, order)
     return JudgeRequest(messages, KEYS[: len(order)], ask, view, schema, max_tokens, params or {})
+
+
+def replied(body: Any, *, status: int = 200, **headers: str) -> HttpReply:
+    """A server's reply; what is no bytes is sent as JSON."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return HttpReply(status, {name.replace("_", "-"): value for name, value in headers.items()}, raw)
+
+
+async def at_once(_: float) -> None:
+    """A sleep for tests."""
 
 
 def require_fields(body: Mapping[str, Any], kind: Any) -> None:

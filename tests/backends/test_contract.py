@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from backends.asking import question
+from backends.asking import at_once, question
 from calipers.backends.embedded import Embedded
 from calipers.backends.limits.limited import Limited
 from calipers.backends.providers.known import PROVIDERS, Provider
@@ -21,11 +21,6 @@ from calipers.interfaces import Backend
 from calipers.registry import load_object
 from calipers.types import Completion
 from servers.faulty_server import Answer, FaultyServer, error, said
-
-
-async def _at_once(_: float) -> None:
-    """A sleep for tests."""
-
 
 _LONG = 100.0
 """Seconds; on however busy a machine, a loopback server answers sooner."""
@@ -64,7 +59,7 @@ BACKENDS: dict[str, Callable[[FaultyServer, float], Backend]] = {
     "openai_compatible, streaming": _streaming,
     "litellm": _litellm,
     "scripted": lambda *_: Scripted([{"text": "said", "group_id": "g1"}]),
-    "limits": lambda server, seconds: Limited(_chat(server, seconds), concurrency=3, attempts=2, sleep=_at_once),
+    "limits": lambda server, seconds: Limited(_chat(server, seconds), concurrency=3, attempts=2, sleep=at_once),
 }
 
 _LENIENT = {"litellm": pytest.mark.filterwarnings("default")}
@@ -94,7 +89,7 @@ async def test_it_says_what_it_is_and_answers(backend: Backend) -> None:
         assert completion.latency >= 0
 
 
-def test_it_serves_several_loops_in_turn_and_at_once(backend: Backend) -> None:
+def test_it_serves_several_loops_in_turn_andat_once(backend: Backend) -> None:
     for _ in range(2):
         assert len(asyncio.run(_many(backend))) == 10
     answered: list[int] = []

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import calipers
-from backends.asking import SCHEMA, question
+from backends.asking import SCHEMA, at_once, question, replied
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.limited import Limited
 from calipers.backends.negotiation import KnownWindow, Negotiated, Step, Terms, step_down
 from calipers.backends.providers.anthropic import plain_schema
 from calipers.backends.providers.openai_compatible import chat_body
-from calipers.backends.transport.refusals import Refusal, read_refusal
-from calipers.backends.transport.reply import HttpReply
+from calipers.backends.transport.refusals import read_refusal
 from calipers.render import BYTES_PER_TOKEN
-from calipers.types import Completion, JudgeRequest, Window
-from calipers.types.encoding import EncodedDict
+from calipers.types import Window
 from groups import FOUR, group_of
 from servers.dialects import DIALECTS
 from servers.faulty_server import FaultyServer
 
 PARAMS = {"temperature": 0.0, "seed": 1, "n": 1, "top_p": 0.9}
-GARBLED = "The model produced output that does not match the expected peg-native format"
 _MORE_CALLS_THAN_A_PERFECT_SERVER_NEEDS = 3
 
 
@@ -39,21 +35,16 @@ def body_of(*refused: str, newer: bool = False, limit: int | None = None, schema
 
 def step(status: int, said: Any, body: dict[str, Any] | None = None) -> Step | None:
     answer = {"error": {"message": said}} if isinstance(said, str) else said
-    refusal = read_refusal(HttpReply(status, {}, json.dumps(answer).encode()), ())
+    refusal = read_refusal(replied(answer, status=status), ())
     return step_down(refusal, body or body_of(), Negotiated.required)
 
 
 def test_bodies_ask_for_what_is_not_refused() -> None:
-    whole = body_of()
-    assert whole["response_format"]["json_schema"] == {"name": "verdict", "strict": True, "schema": SCHEMA}
-    assert {name: whole[name] for name in PARAMS} == PARAMS
-    assert body_of("json_schema")["response_format"] == {"type": "json_object"}
+    assert {name: body_of()[name] for name in PARAMS} == PARAMS
     assert "response_format" not in body_of("json_schema", "json_object")
     assert "response_format" not in body_of(schema=None)
     assert (body_of(newer=True)["max_completion_tokens"], body_of(limit=500)["max_tokens"]) == (2000, 500)
     assert body_of("max_tokens")["max_completion_tokens"] == 2000
-    written = body_of(schema=EncodedDict(SCHEMA))["response_format"]
-    assert written.text == json.dumps(whole["response_format"], separators=(",", ":"))
 
 
 def test_a_keyword_leaves_a_schema_but_never_a_property_of_its_name() -> None:
@@ -61,39 +52,18 @@ def test_a_keyword_leaves_a_schema_but_never_a_property_of_its_name() -> None:
     assert plain_schema(schema)["properties"] == {"maxLength": {"type": "string"}}
 
 
-_STEPS: list[tuple[int, Any, set[str] | int | None]] = [
-    (400, "Unsupported value: 'temperature' does not support 0 with this model.", {"temperature"}),
-    (400, "Unsupported parameter: 'max_tokens' is not supported with this model.", {"max_tokens"}),
-    (400, {"error": {"message": "nope", "param": "seed"}}, {"seed"}),
-    (422, "Unexpected fields in the request: {'seed', 'response_format', 'n'}", {"seed", "json_schema", "n"}),
-    (422, {"detail": [{"loc": ["body", "top_p"], "msg": "Extra inputs are not permitted"}]}, {"top_p"}),
-    (400, "This model does not support response format `json_schema`.", {"json_schema"}),
-    (400, "Failed to initialize samplers: std::exception", {"json_schema"}),
-    (404, "No endpoints found that can handle the requested parameters.", {"json_schema"}),
-    (500, "Input should be 'text' or 'json_object'", {"json_schema"}),
-    (400, "Invalid schema for response_format 'verdict': 'minimum' is not permitted.", {"json_schema"}),
-    (400, "This model only support stream mode", {"unstreamed"}),
-    (400, "max_tokens is too large: 2000. This model supports at most 1024 completion tokens", 1024),
-    (400, "Invalid max_tokens value, the valid range of max_tokens is [1, 512]", 512),
-    (400, "It has a maxOutputTokens value of 2000 but the supported range is from 1 (inclusive) to 513 (exclusive)",
-     512),
-    (400, "This model's maximum context length is 2048 tokens and it has 100 input tokens", 1948),
-    (400, "messages must not be empty", None),
-    (401, "temperature", None),
-    (404, "seed: model not found", None),
-    (429, "temperature too high, come back later", None),
-    (500, "worker died while it compiled json_schema", None),
-    (400, "Unsupported parameter: 'logprobs'", None),
-    (400, "an error in a sentence with a minimum of stop words and n of them", None),
-]  # fmt: skip
+NEGOTIABLE = Path(__file__).parents[1] / "fixtures" / "negotiable.jsonl"
+"""Refusals in the words of servers, and what the next request leaves out, or its limit; neither, for the last word."""
 
 
 def test_a_refusal_leaves_out_what_it_names_and_nothing_else() -> None:
     wrong = []
-    for status, said, meant in _STEPS:
-        wanted = None if meant is None else Step(limit=meant) if isinstance(meant, int) else Step(frozenset(meant))
-        if (found := step(status, said)) != wanted:
-            wrong.append((said, found))
+    for line in NEGOTIABLE.read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        left_out, limit = frozenset(case.get("leave_out", ())), case.get("limit")
+        wanted = Step(left_out, limit=limit) if left_out or limit else None
+        if (found := step(case["status"], case["body"])) != wanted:
+            wrong.append((line, found))
     assert not wrong
     refused = "'response_format.type' must be 'text'"
     assert step(400, refused, body_of("json_schema")) == Step(frozenset({"json_object"}))
@@ -113,69 +83,6 @@ def test_every_step_leaves_out_something_that_was_sent(said: str, status: int) -
             assert len(json.dumps(after)) <= len(json.dumps(body_of())) + len("completion_")
 
 
-class Judge(Negotiated):
-    """Asked with ``_negotiate`` only."""
-
-    endpoint = "here"
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        raise NotImplementedError
-
-
-Rule = Callable[[Mapping[str, Any]], tuple[int, str]]
-
-
-async def negotiated(judge: Judge, rule: Rule, **params: Any) -> tuple[HttpReply | Refusal, list[Mapping[str, Any]]]:
-    """What became of a question, and the bodies that were sent."""
-    request, bodies = question(params=params), []
-
-    async def send(body: Mapping[str, Any]) -> HttpReply:
-        bodies.append(body)
-        status, message = rule(body)
-        return HttpReply(status, {}, json.dumps({"error": {"message": message}}).encode())
-
-    settled = await judge._negotiate(request, lambda terms: chat_body(request, terms, model="m"), send, secrets=())
-    return settled, bodies
-
-
-async def test_what_was_cured_by_leaving_out_is_remembered_logged_once_and_learned_by_a_later_run(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def rule(body: Mapping[str, Any]) -> tuple[int, str]:
-        return (400, "unsupported parameter: temperature") if "temperature" in body else (200, "")
-
-    judge, later = Judge("m"), Judge("m")
-    for _ in range(3):
-        settled, bodies = await negotiated(judge, rule, temperature=0.5)
-        assert isinstance(settled, HttpReply)
-    assert len(bodies) == 1
-    assert caplog.messages == ["m at here refuses temperature: questions are sent without"]
-    later.learn(json.loads(json.dumps(judge.learned())))
-    assert len((await negotiated(later, rule, temperature=0.5))[1]) == 1
-
-
-async def test_what_leaving_out_does_not_cure_teaches_nothing_and_ends() -> None:
-    judge = Judge("m")
-    settled, bodies = await negotiated(judge, lambda body: (400, f"unsupported: {', '.join(body)}"))
-    assert isinstance(settled, Refusal)
-    assert (len(bodies) <= 8, judge.refused) == (True, frozenset())
-
-    def wants_and_refuses_streams(body: Mapping[str, Any]) -> tuple[int, str]:
-        return 400, "'stream' is not allowed" if body.get("stream") else "only support stream mode"
-
-    settled, bodies = await negotiated(judge, wants_and_refuses_streams)
-    assert isinstance(settled, Refusal)
-    assert len(bodies) <= 8
-
-
-async def test_a_garbled_answer_is_asked_for_again_in_plain_text_and_teaches_nothing() -> None:
-    judge = Judge("m")
-    settled, bodies = await negotiated(judge, lambda body: (500, GARBLED) if "response_format" in body else (200, ""))
-    assert isinstance(settled, HttpReply)
-    assert ["response_format" in body for body in bodies] == [True, False]
-    assert not judge.refused, "the next question is worth asking in the form again"
-
-
 def test_a_refusal_teaches_the_window_the_smallest_counts_and_a_later_run_starts_from_it() -> None:
     known = KnownWindow()
     assert (known.tokens, known.bytes_per_token, known.reported, known.learned()) == (None, BYTES_PER_TOKEN, None, {})
@@ -187,10 +94,6 @@ def test_a_refusal_teaches_the_window_the_smallest_counts_and_a_later_run_starts
     assert (later.tokens, later.bytes_per_token, later.reported) == (4096, 2.0, None)
 
 
-async def _at_once(_: float) -> None:
-    """A sleep for tests."""
-
-
 async def test_every_dialect_ends_in_a_verdict_or_a_finding(faulty: FaultyServer) -> None:
     wrong = {}
     for name, dialect in DIALECTS.items():
@@ -198,7 +101,7 @@ async def test_every_dialect_ends_in_a_verdict_or_a_finding(faulty: FaultyServer
         url = f"http://127.0.0.1:{faulty.port}{dialect.query}" if dialect.query else faulty.url
         backend = find_backend(dialect.judge, base_url=url, api_key="k", timeout=5)
         judge = calipers.Judge(
-            Limited(backend, sleep=_at_once), calls={"params": dialect.params}, question={"reasks": 0}
+            Limited(backend, sleep=at_once), calls={"params": dialect.params}, question={"reasks": 0}
         )
         begun = len(faulty.posts)
         first = await judge.score_group(group_of(FOUR, group_id="first"))

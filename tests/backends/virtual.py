@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
+
+from calipers.errors import BackendError
+from calipers.interfaces import FullBackend
+from calipers.types import Completion, JudgeRequest, Usage
 
 T = TypeVar("T")
 
@@ -73,3 +78,41 @@ def virtually(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
 
 def now() -> float:
     return asyncio.get_running_loop().time()
+
+
+class Server(FullBackend):
+    """Fails at once with ``always``, where that is set, or takes ``seconds`` and fails with the next of ``errors``,
+    or scores the attempts as they stand.
+    """
+
+    model = "m"
+
+    def __init__(
+        self,
+        *errors: BackendError,
+        always: BackendError | None = None,
+        endpoint: str = "here",
+        seconds: float = 1.0,
+        usage: Usage | None = None,
+    ) -> None:
+        self.errors, self.always = list(errors), always
+        self.endpoint, self.seconds, self.usage = endpoint, seconds, usage or Usage()
+        self.began: list[float] = []
+        """When each call began."""
+        self.inside = self.most = 0
+        """How many calls are in flight, and the most that were."""
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.began.append(now())
+        if self.always is not None:
+            raise self.always
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        try:
+            await asyncio.sleep(self.seconds)
+        finally:
+            self.inside -= 1
+        if self.errors:
+            raise self.errors.pop(0)
+        scores = {key: 90 - 10 * place for place, key in enumerate(request.keys)}
+        return Completion(json.dumps({"scores": scores}), model=self.endpoint, usage=self.usage, latency=9.0)

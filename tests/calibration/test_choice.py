@@ -1,7 +1,10 @@
-"""Ways to ask judges at what price, panels among them, and the way to take."""
+"""Ways to ask judges at what price, panels among them, the way to take, and the groups they are compared on."""
+
+from __future__ import annotations
 
 import itertools
 import random
+import tomllib
 from collections.abc import Callable
 from typing import Any
 
@@ -10,14 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.calibration import calibrate
-from calipers.calibration.choice import SHARE_OF_BEST, Contest, choose_way
+from calipers.calibration import Calibration, calibrate
+from calipers.calibration.choice import SHARE_OF_BEST, Choice, choose_way
+from calipers.calibration.comparable import FOLDS, MIN_GROUPS, common_groups, folds, prompts
 from calipers.calibration.measures import Array
-from calipers.calibration.records import Cost, Key, as_record
-from calipers.calibration.series import Frame, build_series, fidelity_curve
+from calipers.calibration.records import Cost, Key
+from calipers.calibration.series import Frame, fidelity_curve
 from calipers.calibration.ways import PanelSpace, Way, measured_ways
 from calipers.inputs import as_group
-from judged import compared, groups, rated
+from judged import compared, gold_of, groups, rated, record, series_of
+
+GROUPS = groups(60)
 
 
 def way(level: float | Array, tokens: float | None, *, judges: tuple[str, ...] = ("j",), orders: int = 1) -> Way:
@@ -27,11 +33,15 @@ def way(level: float | Array, tokens: float | None, *, judges: tuple[str, ...] =
     return Way(tuple(Key(one, "listwise", None, None) for one in judges), orders, 1, cost, fidelity, weights)
 
 
+def sure(choice: Choice | None) -> Choice:
+    assert choice is not None
+    return choice
+
+
 def test_within_a_limit_the_best_is_taken_and_an_unknown_price_is_outside_of_it():
     ways = [way(0.7, 100), way(0.79, 200, orders=2), way(0.80, 400, orders=4)]
     for most, orders in ((100, 1), (399, 2), (400, 4)):
-        found = choose_way(ways, {"tokens": most})
-        assert found is not None
+        found = sure(choose_way(ways, {"tokens": most}))
         assert found.way.orders == orders
     assert choose_way(ways, {"tokens": 50}) is None
     assert choose_way([way(0.7, None)], {"tokens": 50}) is None
@@ -43,8 +53,7 @@ def test_a_panel_must_surely_beat_what_costs_no_more():
     alone = generator.normal(0.6, 0.1, 40)
     hardly, surely = alone + 0.005 + np.tile([0.1, -0.1], 20), alone + 0.1 + np.tile([0.05, -0.05], 20)
     for panel, judges in ((hardly, ("a",)), (surely, ("a", "b"))):
-        found = choose_way([way(alone, 200, judges=("a",)), way(panel, 200, judges=("a", "b"))])
-        assert found is not None
+        found = sure(choose_way([way(alone, 200, judges=("a",)), way(panel, 200, judges=("a", "b"))]))
         assert found.way.judges == judges
         assert {one.judges for one in found.frontier} <= {("a",), judges}
 
@@ -52,8 +61,7 @@ def test_a_panel_must_surely_beat_what_costs_no_more():
 def test_the_figure_reported_is_of_groups_that_had_no_part_in_choosing():
     """Of many ways that are all worth nothing the best looks good, and must not when it is measured anew."""
     generator = np.random.default_rng(1)
-    found = choose_way([way(generator.normal(0.0, 0.5, 40), 100, orders=n) for n in range(1, 40)])
-    assert found is not None
+    found = sure(choose_way([way(generator.normal(0.0, 0.5, 40), 100, orders=n) for n in range(1, 40)]))
     assert found.fidelity is not None
     assert float(found.way.fidelity.mean()) > 0.1
     assert abs(found.fidelity) < 0.1
@@ -62,18 +70,15 @@ def test_the_figure_reported_is_of_groups_that_had_no_part_in_choosing():
 def test_ways_are_compared_on_the_groups_they_share_unless_those_are_few():
     """The dear one was only asked about easy groups."""
     easy = np.array([0.85] * 25 + [np.nan] * 15)
-    found = choose_way([way(np.array([0.9] * 25 + [0.1] * 15), 100), way(easy, 200, orders=2)])
-    assert found is not None
+    found = sure(choose_way([way(np.array([0.9] * 25 + [0.1] * 15), 100), way(easy, 200, orders=2)]))
     assert (found.way.orders, found.common.shared) == (1, True)
-    apart = choose_way([way(np.array([0.9] * 20 + [np.nan] * 20), 100), way(np.array([np.nan] * 20 + [0.8] * 20), 200)])
-    assert apart is not None
-    assert not apart.common.shared
+    first, last = np.array([0.9] * 20 + [np.nan] * 20), np.array([np.nan] * 20 + [0.8] * 20)
+    assert not sure(choose_way([way(first, 100), way(last, 200)])).common.shared
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 1.0), st.integers(1, 1000)), min_size=1, max_size=8))
 def test_no_cheaper_way_keeps_as_much(levels: list[tuple[float, int]]):
-    found = choose_way([way(level, tokens) for level, tokens in levels])
-    assert found is not None
+    found = sure(choose_way([way(level, tokens) for level, tokens in levels]))
     best = max(level for level, _ in levels)
     price = found.way.cost.of("tokens") or 0
     assert float(found.way.fidelity[0]) >= SHARE_OF_BEST * best - 1e-9
@@ -81,21 +86,15 @@ def test_no_cheaper_way_keeps_as_much(levels: list[tuple[float, int]]):
     assert found.fidelity == pytest.approx(float(found.way.fidelity[0]))
 
 
-def noise_judges(count: int, count_of_groups: int = 60) -> list[dict[str, Any]]:
-    """Judges whose scores have nothing to do with gold."""
-    every = groups(count_of_groups)
-    return [
-        line | {"parsed": {"scores": {one: generator.gauss(0, 1) for one in line["parsed"]["scores"]}}}
-        for number in range(count)
-        for generator in [random.Random(f"noise {number}")]
-        for line in rated(every, f"j{number}", 1.0)
-    ]
-
-
 def test_the_best_of_many_panels_of_judges_that_know_nothing_is_not_believed():
     """The search and its weights are repeated in every fold; else the best of 1,000 panels would look good."""
-    found = calibrate(groups(60), noise_judges(12)).choice
-    assert found is not None
+    said = []
+    for number in range(12):
+        generator = random.Random(f"noise {number}")
+        for line in rated(GROUPS, f"j{number}", 1.0):
+            scores = {name: generator.gauss(0, 1) for name in line["parsed"]["scores"]}
+            said.append(line | {"parsed": {"scores": scores}})
+    found = sure(calibrate(GROUPS, said).choice)
     assert found.tried > 150
     assert float(np.nanmean(found.way.fidelity)) > 0.1
     assert found.fidelity is not None
@@ -106,72 +105,49 @@ def test_the_best_of_many_panels_of_judges_that_know_nothing_is_not_believed():
 def test_groups_of_one_prompt_have_no_held_out_figure_and_a_finding_says_so():
     every = [one | {"context": [{"role": "user", "content": "Who?"}]} for one in groups(40)]
     found = calibrate(every, list(rated(every, "j", 0.5)))
-    assert found.choice is not None
-    assert (found.choice.fidelity, found.choice.interval) == (None, None)
+    choice = sure(found.choice)
+    assert (choice.fidelity, choice.interval) == (None, None)
     assert "the groups have 1 prompt:" in {one.kind: one.text for one in found.findings}["one_prompt"]
 
 
 def test_the_report_states_the_frontier_with_figures_of_other_prompts():
-    every = groups(60)
-    said = [line for name in "ab" for line in rated(every, name, 1.0, calls=2)]
-    choice = calibrate(every, said, per_group={"calls": 16}).to_dict()["search"]
+    said = [line for name in "ab" for line in rated(GROUPS, name, 1.0, calls=2)]
+    choice = calibrate(GROUPS, said, per_group={"calls": 16}).to_dict()["search"]
     assert (choice["measure"], choice["ways_tried"]) == ("calls", 6)
     prices = [one["cost"]["calls"] for one in choice["frontier"]]
     assert prices == sorted(prices)
     assert all(one["held_out_fidelity"] and one["held_out_interval"] for one in choice["frontier"])
 
 
-FORTY = groups(40)
 USAGE = {"input_tokens": 100, "output_tokens": 10, "cost_usd": 0.001}
 
 
 def ways(*records: dict[str, Any]) -> list[Way]:
-    frame = Frame.of(map(as_group, FORTY))
-    series = build_series(map(as_record, records), frame)[0]
+    series, frame = series_of(GROUPS, *records)
     return measured_ways(series, [fidelity_curve(one, frame.gold[list(one.rows)]) for one in series], frame)
 
 
-def panels(*records: dict[str, Any]) -> list[Way]:
-    """Panels that the search finds, by rising price."""
-    frame = Frame.of(map(as_group, FORTY))
-    series = build_series(map(as_record, records), frame)[0]
-    contest = Contest(ways(*records), None, series, frame)
-    return [way for way in contest.offer(contest.common.groups) if way.weights]
-
-
-def asked(found: list[Way]) -> list[tuple[str, int, int]]:
-    return [(way.protocol, way.orders, way.samples) for way in found]
-
-
 def test_lists_are_asked_in_orders_single_ones_in_samples_and_pairs_in_one_order_or_both():
-    assert asked(ways(*rated(FORTY, "j", 1.0, calls=3, mode="listwise"))) == [("listwise", n, 1) for n in (1, 2, 3)]
-    assert asked(ways(*rated(FORTY, "j", 1.0, calls=3))) == [("pointwise", 1, n) for n in (1, 2, 3)]
-    found = ways(*compared(FORTY, "j", bias=0.0, noise=0.5))
-    assert asked(found) == [("pairwise", 1, 1), ("pairwise", 2, 1)]
-    assert [way.cost.shown for way in found] == [12, 24]
+    pairs = list(compared(GROUPS, "j", bias=0.0, noise=0.5))
+    for said, expected in (
+        (rated(GROUPS, "j", 1.0, calls=3, mode="listwise"), [("listwise", n, 1) for n in (1, 2, 3)]),
+        (rated(GROUPS, "j", 1.0, calls=3), [("pointwise", 1, n) for n in (1, 2, 3)]),
+        (pairs, [("pairwise", 1, 1), ("pairwise", 2, 1)]),
+    ):
+        assert [(way.protocol, way.orders, way.samples) for way in ways(*said)] == expected
+    assert [way.cost.shown for way in ways(*pairs)] == [12, 24]
 
 
 def test_a_price_is_that_of_a_group():
-    one, two = ways(*rated(FORTY, "j", 1.0, calls=2, mode="listwise", usage=USAGE))
+    one, two = ways(*rated(GROUPS, "j", 1.0, calls=2, mode="listwise", usage=USAGE))
     assert (one.cost.calls, one.cost.shown, one.cost.of("tokens")) == (1, 4, 110)
     assert two.cost.cost_usd == pytest.approx(0.002)
-    (single, _) = ways(*rated(FORTY, "j", 1.0, calls=2))
+    (single, _) = ways(*rated(GROUPS, "j", 1.0, calls=2))
     assert (single.cost.calls, single.cost.of("tokens"), single.cost.cost_usd) == (4, None, None)
 
 
-def test_every_panel_of_a_few_judges_is_a_way_with_its_members_price():
-    found = panels(*(line for name in "abc" for line in rated(FORTY, name, 1.0)))
-    assert sorted(way.judges for way in found) == [("a", "b"), ("a", "b", "c"), ("a", "c"), ("b", "c")]
-    assert {len(way.judges): way.cost.shown for way in found} == {2: 8, 3: 12}
-    assert all(sum(way.weights or ()) == pytest.approx(1) for way in found)
-
-
-GROUPS = groups(60)
-
-
 def space(*records: dict[str, Any], affordable: Callable[[Cost], bool] = lambda _: True) -> PanelSpace:
-    frame = Frame.of(map(as_group, GROUPS))
-    series = build_series(map(as_record, records), frame)[0]
+    series, frame = series_of(GROUPS, *records)
     return PanelSpace(series, frame, np.ones(len(GROUPS), dtype=bool), affordable)
 
 
@@ -189,13 +165,19 @@ def test_the_search_loses_nothing_to_trying_every_panel():
     assert best >= max(float(np.nanmean(one)) for one in every) - 1e-3
 
 
-def test_no_panel_costs_more_than_is_allowed_and_the_tried_ones_are_counted():
+def test_every_panel_of_a_few_judges_that_is_affordable_is_tried_at_its_members_price():
     said = [one for name in "abc" for one in rated(GROUPS, name, 1.0, calls=2)]
     of = space(*said, affordable=lambda cost: cost.calls <= 8)
-    assert {way.cost.calls for way in found_in(of)} == {8}
+    found = found_in(of)
+    assert sorted((way.judges, way.cost.calls) for way in found) == [
+        (("a", "b"), 8), (("a", "c"), 8), (("b", "c"), 8),
+    ]  # fmt: skip
     assert of.tried == 3
     everything = space(*said)
-    assert len(found_in(everything)) == everything.tried == 8
+    found = found_in(everything)
+    assert len(found) == everything.tried == 8
+    assert {(len(way.judges), way.cost.shown) for way in found} == {(2, 8), (2, 16), (3, 12), (3, 24)}
+    assert all(sum(way.weights or ()) == pytest.approx(1) for way in found)
 
 
 def opposite(line: dict[str, Any], judge: str) -> dict[str, Any]:
@@ -217,5 +199,128 @@ def test_judges_that_contradict_each_other_exactly_have_no_signal_together():
     pairs = groups(40, names=("a", "b"))
     said = list(rated(pairs, "a", 0.5))
     found = calibrate(pairs, [*said, *(opposite(line, "b") for line in said)])
-    assert found.choice is not None
-    assert found.choice.way.judges == ("a",)
+    assert sure(found.choice).way.judges == ("a",)
+
+
+# --- compared on the groups that all judges scored --------------------------------------------------------------------
+
+FORTY = groups(40)
+NONE = {"abstained": 0, "failed": 0, "unrecorded": 0}
+HARD = {one["group_id"] for one in FORTY[:8]}
+
+
+def honest(name: str = "honest") -> list[dict[str, Any]]:
+    """Right about easy groups, and the wrong way round about the hard ones."""
+    signs = [-1 if one["group_id"] in HARD else 1 for one in FORTY]
+    return [
+        record(one, name, {"scores": {who: sign * gold for who, gold in gold_of(one).items()}})
+        for one, sign in zip(FORTY, signs, strict=True)
+    ]
+
+
+def silent(name: str = "silent", **fields: Any) -> list[dict[str, Any]]:
+    """As right about easy groups, and nothing about the hard ones."""
+    said = [one for one in honest(name) if one["group_id"] not in HARD]
+    return said + [one | {"parsed": None} | fields for one in honest(name) if one["group_id"] in HARD and fields]
+
+
+def judge_of(found: Calibration, name: str) -> Any:
+    return next(one for one in found.judges if one.judge == name)
+
+
+def test_silence_about_hard_groups_buys_nothing_on_common_groups():
+    found = calibrate(FORTY, [*honest(), *silent()])
+    one, other = judge_of(found, "honest"), judge_of(found, "silent")
+    assert one.advantage_fidelity == pytest.approx(0.6)
+    assert other.advantage_fidelity == pytest.approx(1.0)
+    (pair,) = found.differences
+    assert pair.difference == pytest.approx(0.0)
+    assert pair.groups == 32
+    assert (one.missing, other.missing) == (NONE, NONE | {"unrecorded": 8})
+
+
+def test_what_is_missing_is_counted_by_why_and_found():
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({}, "unrecorded"),
+        ({"status": "abstained", "reason": "too long"}, "abstained"),
+        ({"raw_text": "I would rather not."}, "failed"),
+    )
+    for fields, why in cases:
+        found = calibrate(FORTY, [*honest(), *silent(**fields)])
+        assert judge_of(found, "silent").missing == NONE | {why: 8}
+        (finding,) = [one for one in found.findings if one.kind == "missing_groups"]
+        assert finding.judge == "silent"
+        assert f"no score in 8 of 40 groups with gold (8 {why})" in finding.text
+
+
+def test_the_recommended_judge_is_chosen_on_common_groups_and_its_silence_is_told():
+    better = [one | {"judge": "better"} for one in rated(FORTY, "better", 0.3) if one["group_id"] not in HARD]
+    worse = list(rated(FORTY, "worse", 2.0))
+    words = calibrate(FORTY, [*better, *worse]).recommendation
+    assert tomllib.loads(words)["judge"] == ["better"]
+    assert "# better gave no score in 8 of 40 groups: 8 unrecorded." in words
+
+
+def test_a_judge_of_few_groups_is_set_aside_and_judges_without_common_groups_are_taken_as_they_are():
+    few = [one | {"judge": "few"} for one in honest()[:4]]
+    found = calibrate(FORTY, [*rated(FORTY, "a", 0.3), *rated(FORTY, "b", 1.0), *few])
+    assert found.to_dict()["search"]["common_groups"] == 40
+    assert "# Not compared, because they scored too few groups: few." in found.recommendation
+    halves = [one | {"judge": "first" if place < 20 else "second"} for place, one in enumerate(rated(FORTY, "x", 0.5))]
+    assert "each was compared on its own" in calibrate(FORTY, halves).recommendation
+
+
+def test_a_judge_that_is_not_for_training_is_never_recommended():
+    for name in ("embedded", "scripted:replies.jsonl"):
+        alone = calibrate(FORTY, rated(FORTY, name, 0.1)).recommendation
+        assert tomllib.loads(alone) == {}
+        assert f"{name} is for tests, not for training" in alone
+        beside = calibrate(FORTY, [*rated(FORTY, name, 0.1), *rated(FORTY, "model", 1.0)])
+        assert tomllib.loads(beside.recommendation)["judge"] == ["model"]
+
+
+# --- the rule ---------------------------------------------------------------------------------------------------------
+
+tables = st.integers(1, 5).flatmap(
+    lambda rows: st.lists(st.lists(st.booleans(), min_size=60, max_size=60), min_size=rows, max_size=rows)
+)
+
+
+@given(tables)
+def test_compared_rows_know_every_common_group_and_there_are_enough(known: list[list[bool]]):
+    table = np.where(np.array(known), 0.5, np.nan)
+    found = common_groups(table)
+    counts = (~np.isnan(table)).sum(axis=1)
+    if found.shared:
+        assert not np.isnan(table[np.ix_(found.rows, found.groups)]).any()
+        assert found.groups.sum() >= min(MIN_GROUPS, counts.max() / 2)
+        assert found.rows[counts.argmax()]
+        assert all(kept or 2 * count < counts.max() for kept, count in zip(found.rows, counts, strict=True))
+    else:
+        assert found.rows.all()
+
+
+def numbers(*groups: tuple[list[dict[str, Any]], list[dict[str, Any]]]) -> list[int]:
+    """The number of the prompt of each group, from its context and what its members begin with."""
+    every = []
+    for n, (context, begin) in enumerate(groups):
+        members = [{"id": name, "messages": [*begin, {"role": "assistant", "content": name}]} for name in "ab"]
+        every.append(as_group({"group_id": f"g{n}", "context": context, "trajectories": members}))
+    return [int(one) for one in prompts(Frame.of(every))]
+
+
+def test_a_question_is_a_prompt_wherever_it_stands_and_shared_instructions_are_none():
+    shared, asked = [{"role": "system", "content": "An airline's agent."}], [{"role": "user", "content": "Who?"}]
+    assert numbers((shared, []), (shared, []), ([], []), ([], [])) == [0, 1, 2, 3]
+    assert numbers(([], asked), ([], asked), (asked, [])) == [0, 0, 0]
+
+
+@given(st.lists(st.integers(0, 30), min_size=10, max_size=200))
+def test_no_prompt_is_in_two_folds_and_none_is_empty(sources: list[int]):
+    found = folds(sources)
+    if len(set(sources)) < FOLDS:
+        assert found is None
+        return
+    assert found is not None
+    assert set(found) == set(range(FOLDS))
+    assert len({(source, int(fold)) for source, fold in zip(sources, found, strict=True)}) == len(set(sources))

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from calipers.calibration.criteria import (
     read_labelled,
 )
 from calipers.errors import InputError, PermanentError
-from calipers.types import Completion, JudgeRequest
 from grading import Grader
 
 
@@ -30,29 +30,26 @@ def by_definition(pairs: list[tuple[str, bool, bool]]) -> dict[str, float | None
     """Shares of hits among verdicts (precision) and among labels (recall) of a kind, as the formula is stated."""
     figures: dict[str, float | None] = {}
     for name, kind in (("met", True), ("not_met", False)):
-        hits = {
-            "precision": [met == label for _, met, label in pairs if met == kind],
-            "recall": [met == label for _, met, label in pairs if label == kind],
-        }
-        p, r = (sum(found) / len(found) if found else None for found in hits.values())
+        p = mean_or_none([met == label for _, met, label in pairs if met == kind])
+        r = mean_or_none([met == label for _, met, label in pairs if label == kind])
         f1 = None if p is None or r is None else 2 * p * r / (p + r) if p + r else 0.0
         figures |= {f"precision_{name}": p, f"recall_{name}": r, f"f1_{name}": f1}
-    met, unmet = figures["f1_met"], figures["f1_not_met"]
-    return figures | {"balanced_f1": None if met is None or unmet is None else (met + unmet) / 2}
+    return figures | {"balanced_f1": mean_or_none([figures["f1_met"], figures["f1_not_met"]])}
 
 
-pairs = st.lists(st.tuples(st.sampled_from("abcd"), st.booleans(), st.booleans()), max_size=30)
+def mean_or_none(values: Sequence[float | None]) -> float | None:
+    known = [one for one in values if one is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
-@given(pairs)
-def test_every_figure_is_its_definition_and_none_where_a_class_is_empty(found: Any) -> None:
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans(), st.booleans()), max_size=30))
+def test_every_figure_is_its_definition_and_none_where_a_class_is_empty(found: Any):
     agreement = Agreement.of(found)
-    for name, value in by_definition(found).items():
-        assert agreement.figures[name] == (None if value is None else pytest.approx(value)), name
     assert agreement.labels == len(found)
+    assert {name: agreement.figures[name] for name in by_definition(found)} == pytest.approx(by_definition(found))
 
 
-def test_the_interval_holds_the_figure_repeats_and_resamples_completions() -> None:
+def test_the_interval_holds_the_figure_repeats_and_resamples_completions():
     generator = random.Random(3)
     compared = [(str(number), met, met if generator.random() < 0.8 else not met)
                 for number in range(300) for met in (True, False)]  # fmt: skip
@@ -68,17 +65,13 @@ def test_the_interval_holds_the_figure_repeats_and_resamples_completions() -> No
 
 
 ROW: dict[str, Any] = {
-    "prompt": [{"role": "user", "content": "Is it catching?"}],
-    "completion": "A little.",
-    "rubric": "Says whether it is catching.",
-    "binary_labels": [True, False],
-    "anonymized_physician_ids": ["p1", "p2"],
-    "category": "cluster:hedging",
-    "completion_id": "c1",
-}
+    "prompt": [{"role": "user", "content": "Is it catching?"}], "completion": "A little.", "completion_id": "c1",
+    "rubric": "Says whether it is catching.", "binary_labels": [True, False],
+    "anonymized_physician_ids": ["p1", "p2"], "category": "cluster:hedging",
+}  # fmt: skip
 
 
-def test_a_row_is_read() -> None:
+def test_a_row_is_read():
     row = as_labelled(ROW, 7)
     assert (row.line, row.labels, row.category) == (7, (True, False), "cluster:hedging")
     assert row.prompt[0]["content"] == "Is it catching?"
@@ -103,14 +96,14 @@ BAD_VERDICTS: list[tuple[Any, str]] = [
 ]  # fmt: skip
 
 
-def test_what_is_wrong_names_the_field() -> None:
+def test_what_is_wrong_names_the_field():
     for convert, cases in ((as_labelled, BAD_ROWS), (as_verdict, BAD_VERDICTS)):
         for value, words in cases:
             with pytest.raises(InputError, match=words):
                 convert(value)
 
 
-def test_a_bad_line_names_file_and_line_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_a_bad_line_names_file_and_line_and_the_rest_is_read(tmp_path: Path):
     file, verdicts = tmp_path / "meta.jsonl", tmp_path / "said.jsonl"
     file.write_text("\n".join([json.dumps(ROW), "{", json.dumps(ROW | {"rubric": ""}), json.dumps(ROW)]))
     bad: list[InputError] = []
@@ -126,12 +119,11 @@ def test_a_bad_line_names_file_and_line_and_the_rest_is_read(tmp_path: Path) -> 
             list(read(tmp_path / "none.jsonl"))
 
 
-def test_such_a_file_is_told_from_groups(tmp_path: Path) -> None:
-    packed = tmp_path / "meta.jsonl.gz"
-    packed.write_bytes(gzip.compress(json.dumps(ROW).encode()))
-    groups = tmp_path / "groups.jsonl"
-    groups.write_text(json.dumps({"group_id": "g", "trajectories": []}))
-    assert [is_labelled(path) for path in (packed, groups, tmp_path / "none")] == [True, False, False]
+def test_such_a_file_is_told_from_groups(tmp_path: Path):
+    (tmp_path / "meta.jsonl.gz").write_bytes(gzip.compress(json.dumps(ROW).encode()))
+    (tmp_path / "groups.jsonl").write_text(json.dumps({"group_id": "g", "trajectories": []}))
+    names = ("meta.jsonl.gz", "groups.jsonl", "none")
+    assert [is_labelled(tmp_path / name) for name in names] == [True, False, False]
 
 
 def row(line: int, labels: tuple[bool, ...], category: str = "a") -> Labelled:
@@ -146,7 +138,7 @@ def recorded(*mets: bool | None, judge: str = "j") -> list[dict[str, Any]]:
     return [{"judge": judge, "line": line, "met": met, "reason": "timeout"} for line, met in enumerate(mets, 1)]
 
 
-def test_each_label_is_compared_by_itself_per_category() -> None:
+def test_each_label_is_compared_by_itself_per_category():
     (judge,) = meta_evaluate(ROWS, recorded(True, False, False, True)).judges
     assert (judge.graded, judge.ungraded, judge.overall.labels) == (4, 0, 8)
     # met: 4 comparisons, 3 right, of 4 labels met; not met: 4, 3 right, of 4.
@@ -154,17 +146,15 @@ def test_each_label_is_compared_by_itself_per_category() -> None:
     assert {name: one.labels for name, one in judge.by_category.items()} == {"a": 4, "b": 4}
 
 
-def test_no_verdict_is_neither_right_nor_wrong_but_counted() -> None:
+def test_no_verdict_is_neither_right_nor_wrong_but_counted():
     found = meta_evaluate(ROWS, recorded(True, None, False, None))
-    (judge,) = found.judges
-    assert (judge.graded, judge.ungraded, judge.reasons) == (2, 2, {"timeout": 2})
-    assert judge.overall.figures["balanced_f1"] == 1.0
-    (report,) = found.to_dict()["judges"]
-    assert (report["failure_rate"], report["missing"], report["balanced_f1"]) == (0.5, {"timeout": 2}, 1.0)
+    (judge,) = found.to_dict()["judges"]
+    assert (judge["graded"], judge["ungraded"], judge["missing"]) == (2, 2, {"timeout": 2})
+    assert (judge["failure_rate"], judge["balanced_f1"]) == (0.5, 1.0)
     assert "2 of 4 verdicts" in {one.kind: one.text for one in found.findings}["missing_verdicts"]
 
 
-def test_findings_name_what_the_figures_hide() -> None:
+def test_findings_name_what_the_figures_hide():
     said = [*recorded(True, True, True, True), *recorded(True, False, None, judge="k") * 2,
             {"judge": "k", "line": 9, "met": True}]  # fmt: skip
     found = meta_evaluate(ROWS, said)
@@ -185,37 +175,30 @@ ASKED = [
         (4, "Yes, very.", "Is polite.", False),
     ]
 ]
-TRUTH = {"1": True, "2": False, "4": True}
 
 
-async def test_every_row_has_a_verdict_in_the_order_of_rows() -> None:
-    grader = Grader(lambda _, criterion: TRUTH[criterion])
+def truth(_: str, criterion: str) -> bool:
+    return {"1": True, "2": False, "4": True}[criterion]
+
+
+async def test_every_row_has_a_verdict_in_the_order_of_rows():
+    grader = Grader(truth)
     asked = await collect_verdicts(ASKED, grader)
     assert [(one["line"], one["met"]) for one in asked.judgments] == [(1, True), (2, False), (4, True)]
-    assert len(grader.asked) == 3
+    assert len(grader.asked) == asked.calls == 3
     assert all("Is it catching?" in str(request.messages) for request in grader.asked)
     (judge,) = meta_evaluate(ASKED, asked.judgments).judges
     assert (judge.judge, judge.graded, judge.overall.figures["precision_met"]) == ("Grader", 3, 0.5)
-    assert asked.calls == 3
-
-
-async def test_a_grading_puts_the_criteria_of_a_completion_together() -> None:
-    grader = Grader(lambda _, criterion: TRUTH[criterion])
-    await collect_verdicts(ASKED, grader, grading={"mode": "all"}, samples=2)
+    grader.asked.clear()
+    await collect_verdicts(ASKED, grader, grading={"mode": "all"}, samples=2)  # the criteria of a completion together
     assert sorted(request.ask.criteria for request in grader.asked) == [("1", "4"), ("1", "4"), ("2",), ("2",)]
 
 
-class Down:
-    """A judge that never answers."""
+async def test_what_cannot_be_decided_is_not_available_with_its_reason():
+    def refuses(*_: object) -> Exception:
+        return PermanentError("refused", "it will not")
 
-    endpoint, model = "down", "down"
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        raise PermanentError("refused", "it will not")
-
-
-async def test_what_cannot_be_decided_is_not_available_with_its_reason() -> None:
-    asked = await collect_verdicts(ASKED, Down())
+    asked = await collect_verdicts(ASKED, Grader(truth, refuses))
     assert {(one["met"], one["reason"]) for one in asked.judgments} == {(None, "it will not")}
     (judge,) = meta_evaluate(ASKED, asked.judgments).judges
     assert (judge.graded, judge.ungraded, judge.overall.figures["balanced_f1"]) == (0, 3, None)

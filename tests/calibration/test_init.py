@@ -1,19 +1,19 @@
-"""``calibrate``: files in, one report out."""
+"""``calibrate``: files in, one report out, and findings."""
 
 import gzip
 import json
-import math
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
+from statistics import correlation, fmean
 from typing import Any
 
 import pytest
 
-from calipers.calibration import calibrate
+from calipers.calibration import Calibration, calibrate
 from calipers.errors import ConfigError, InputError
-from judged import group as group_of
-from judged import groups, rated
+from judged import compared, gold_of, group, groups, rated, record
 
 GROUPS = groups(40)
 DATA = Path(os.environ.get("CALIPERS_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
@@ -25,26 +25,20 @@ def written(folder: Path, name: str, lines: list[dict[str, Any]]) -> Path:
     return path
 
 
-def test_files_and_objects_give_the_same_report(tmp_path: Path):
-    records = [*rated(GROUPS, "a", 0.5, calls=2), *rated(GROUPS, "b", 1.0, calls=2)]
-    there = calibrate(written(tmp_path, "g.jsonl.gz", GROUPS), written(tmp_path, "j.jsonl.gz", records))
-    here = calibrate(GROUPS, records)
-    assert there.to_dict() == here.to_dict()
-
-
 def test_the_report_is_json_without_nan_and_has_a_point_for_each_number_of_calls():
-    report = json.loads(
-        json.dumps(calibrate(GROUPS, list(rated(GROUPS, "a", 0.5, calls=4))).to_dict(), allow_nan=False)
-    )
+    found = calibrate(GROUPS, list(rated(GROUPS, "a", 0.5, calls=4)))
+    report = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert {"answer", "judges", "differences", "ways", "search", "recommendation", "findings"} == report.keys()
     (judge,) = report["judges"]
     assert {"judge", "mode", "prompt_variant", "temperature", "advantage_fidelity", "groups", "cost"} <= judge.keys()
     assert [point["calls"] for point in judge["by_calls"]] == [1, 2, 3, 4]
 
 
-def test_groups_in_memory_are_read_as_a_file_of_them_is():
-    records = list(rated(GROUPS, "a", 0.5, calls=2))
+def test_groups_in_memory_are_read_as_a_file_of_them_is(tmp_path: Path):
+    records = [*rated(GROUPS, "a", 0.5, calls=2), *rated(GROUPS, "b", 1.0, calls=2)]
     whole = calibrate(GROUPS, records)
+    there = calibrate(written(tmp_path, "g.jsonl.gz", GROUPS), written(tmp_path, "j.jsonl.gz", records))
+    assert there.to_dict() == whole.to_dict()
     found = calibrate([*GROUPS, 3, GROUPS[0]], iter(records))
     assert [str(one)[:9] for one in found.problems] == ["<list>:41", "<list>:42"]
     assert found.to_dict()["judges"] == whole.to_dict()["judges"]
@@ -78,7 +72,7 @@ def test_nothing_to_measure_is_a_report_too_and_a_missing_file_is_not(tmp_path: 
     with pytest.raises(InputError):
         calibrate(tmp_path / "none.jsonl", [])
     with pytest.raises(InputError, match="too large"):
-        calibrate([group_of(5, {"a": 1e200, "b": 0.0})], [])
+        calibrate([group(5, {"a": 1e200, "b": 0.0})], [])
 
 
 @pytest.mark.data
@@ -102,25 +96,102 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _plainly(folder: Path, judge: str, variant: str) -> float:
-    gold, said = {}, dict[str, dict[str, list[float]]]()
-    for group in _lines(folder / "groups.jsonl.gz"):
-        gold[group["group_id"]] = {one["id"]: one["gold"] for one in group["trajectories"]}
+    said = dict[str, dict[str, list[float]]]()
     for one in _lines(folder / "judgments.jsonl.gz"):
         if (one["judge"], one["prompt_variant"]) == (judge, variant):
-            mine, parsed = said.setdefault(one["group_id"], {}), one["parsed"]
-            scores = parsed.get("scores") or {}
-            if parsed.get("winner"):
-                scores = {i: 0.5 if parsed["winner"] == "tie" else float(i == parsed["winner"]) for i in one["order"]}
+            scores = one["parsed"].get("scores") or {}
+            if winner := one["parsed"].get("winner"):
+                scores = {name: 0.5 if winner == "tie" else float(name == winner) for name in one["order"]}
             for name, value in scores.items():
                 if value is not None:
-                    mine.setdefault(name, []).append(value)
+                    said.setdefault(one["group_id"], {}).setdefault(name, []).append(value)
     found = []
-    for group_id, scores_by_name in said.items():
-        names = sorted(scores_by_name)
-        x = [sum(scores_by_name[name]) / len(scores_by_name[name]) for name in names]
-        y = [gold[group_id][name] for name in names]
-        if len(names) > 1 and len(set(y)) > 1:
-            a, b = [v - sum(x) / len(x) for v in x], [v - sum(y) / len(y) for v in y]
-            size = math.sqrt(sum(v * v for v in a) * sum(v * v for v in b))
-            found.append(sum(v * w for v, w in zip(a, b, strict=True)) / size if size > 1e-9 else 0.0)
-    return sum(found) / len(found)
+    for asked in _lines(folder / "groups.jsonl.gz"):
+        mine = said.get(asked["group_id"], {})
+        known = [(fmean(mine[one["id"]]), one["gold"]) for one in asked["trajectories"] if one["id"] in mine]
+        if len({gold for _, gold in known}) > 1:
+            scores, golds = zip(*known, strict=True)
+            found.append(correlation(scores, golds) if max(scores) - min(scores) > 1e-9 else 0.0)
+    return fmean(found)
+
+
+# --- a finding for everything a figure alone would hide ---------------------------------------------------------------
+
+SIXTY = groups(60)
+
+
+def kinds(*records: dict[str, Any], of: list[dict[str, Any]] = SIXTY) -> dict[str, str]:
+    found: Calibration = calibrate(of, records)
+    return {str(one.kind): one.text for one in found.findings}
+
+
+def scored(score: Callable[[float], float], of: list[dict[str, Any]] = SIXTY) -> list[dict[str, Any]]:
+    """A judge that makes a score of a member's gold."""
+    return [record(one, "j", {"scores": {name: score(gold) for name, gold in gold_of(one).items()}}) for one in of]
+
+
+def test_a_sound_calibration_has_no_findings():
+    assert kinds(*rated(SIXTY, "j", 0.5, calls=4)) == {}
+
+
+def test_fewer_than_thirty_groups_say_what_they_cannot_show():
+    for count, calls, words in (
+        (20, 4, ("20 groups", "known to ±")),
+        (1, 1, ("1 group with gold: its fidelity is known to no interval",)),
+    ):
+        few = SIXTY[:count]
+        text = kinds(*rated(few, "j", 0.5, calls=calls), of=few)["few_groups"]
+        assert [one for one in words if one not in text] == []
+
+
+def test_judgments_and_gold_that_are_not_used_are_counted():
+    found = kinds(*rated(SIXTY, "j", 0.5), of=SIXTY[:50])
+    assert found["foreign_groups"].startswith("10 judgments are about 10 groups")
+    odd = [*SIXTY, group(900, {"a": 1.0, "b": 1.0}), group(901, {"a": 1.0, "b": None, "c": 0.0})]
+    assert kinds(*rated(SIXTY, "j", 0.5), of=odd)["missing_gold"].startswith("in 1 group ")
+    assert "no_gold" in kinds(of=[group(1, {"a": None, "b": None})])
+    assert "nothing to measure" in kinds(*rated(groups(70)[60:], "j", 0.5))["no_judgments"]
+    found = kinds({"judge": "j"}, record(SIXTY[0], "j", {"scores": {"zz": 1}}, order=["a", "zz"]))
+    assert found["unknown_members"].startswith("1 id in judgments is not in the group")
+
+
+def test_a_constant_judge_and_one_that_runs_against_gold_are_called_so():
+    assert "constant_judge" in kinds(*scored(lambda _: 1))
+    mostly = [*scored(float, SIXTY[:5]), *scored(lambda _: 1, SIXTY[5:])]
+    assert kinds(*mostly)["constant_judge"].startswith("in 55 of 60 groups")
+    assert "better members get lower scores" in kinds(*scored(lambda gold: -gold))["against_gold"]
+
+
+def test_lists_scored_by_place_or_shown_in_one_order_are_called_so():
+    by_place = [
+        record(one, "j", {"scores": {name: -place for place, name in enumerate(order)}}, mode="listwise",
+               order=[*order], sample_index=sample)
+        for one in SIXTY for sample, order in enumerate(("abcd", "dcba"))
+    ]  # fmt: skip
+    found = kinds(*by_place)
+    assert "explains 100%" in found["one_position"]
+    assert "one_order" not in found
+    once = kinds(*(line for line in by_place if line["sample_index"] == 0))
+    assert "no group was listed in a second order" in once["one_order"]
+    pairs = list(compared(SIXTY[:5], "j", bias=100.0, noise=0.1))
+    assert "one_position" in kinds(*pairs, of=SIXTY[:5])
+    forwards = [line for line in pairs if line["order"] == sorted(line["order"])]
+    assert "one_order" in kinds(*forwards, of=SIXTY[:5])
+
+
+def test_failures_and_groups_with_too_few_scores_are_counted():
+    found = kinds(*(record(one, "j", {"scores": {"a": 1.0}}) for one in SIXTY))
+    assert found["failures"].startswith("75.0%")
+    assert found["missing_groups"].startswith("no score in 60 of 60 groups")
+
+
+def test_errors_that_are_not_honest_are_named():
+    """Calls that copy one another claim an accuracy they do not have, once another half differs."""
+    said = []
+    for n, one in enumerate(SIXTY):
+        for sample in range(4):
+            shift = (1 if sample < 2 else -1) * (1 if n % 2 else -1)
+            scores = {name: value + shift * (name == "a") + 0.05 * (sample % 2) * (name == "b")
+                      for name, value in gold_of(one).items()}  # fmt: skip
+            said.append(record(one, "j", {"scores": scores}, sample_index=sample, temperature=1.0))
+    assert "standard errors are too small" in kinds(*said)["dishonest_errors"]

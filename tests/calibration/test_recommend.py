@@ -6,12 +6,10 @@ from typing import Any
 
 import calipers
 from calipers.calibration import calibrate
-from calipers.calibration.collect import collect_judgments
 from calipers.calibration.recommend import request_lines
 from calipers.calibration.records import Key
 from calipers.config.settings import Settings
-from calipers.inputs import as_group
-from judged import compared, groups, rated
+from judged import compared, gold_of, groups, rated
 
 GROUPS = groups(80)
 
@@ -41,35 +39,29 @@ def test_a_judge_that_may_know_nothing_comes_with_a_warning():
 def test_a_limit_decides_between_protocols_by_what_a_group_costs():
     """Pairs see more, and cost seven times as much as a list: they are taken where there is room for them."""
     lists = list(rated(GROUPS, "j", 2.0, calls=4, mode="listwise", usage={"input_tokens": 400, "output_tokens": 40}))
-    pairs = [
-        line | {"usage": {"input_tokens": 200, "output_tokens": 20}}
-        for line in compared(GROUPS, "j", bias=0.0, noise=0.2)
-    ]
+    took = {"usage": {"input_tokens": 200, "output_tokens": 20}}
+    pairs = [line | took for line in compared(GROUPS, "j", bias=0.0, noise=0.2)]
     for most, protocol in ((500, "listwise"), (6000, "pairwise")):
-        found = calibrate(GROUPS, [*lists, *pairs], per_group={"tokens": most})
-        assert tomllib.loads(found.recommendation)["protocol"] == protocol
-        assert f"at most {most} tokens" in found.recommendation
-    none = calibrate(GROUPS, lists, per_group={"usd": 1.0})
-    assert tomllib.loads(none.recommendation) == {}
-    assert "no measured way is known to cost at most 1 dollars" in none.recommendation
+        found = calibrate(GROUPS, [*lists, *pairs], per_group={"tokens": most}).recommendation
+        assert tomllib.loads(found)["protocol"] == protocol
+        assert f"at most {most} tokens" in found
+    none = calibrate(GROUPS, lists, per_group={"usd": 1.0}).recommendation
+    assert tomllib.loads(none) == {}
+    assert "no measured way is known to cost at most 1 dollars" in none
 
 
 def test_a_panels_related_errors_are_set_for_its_standard_errors():
     generator = random.Random("common")
-    common = {
-        (one["group_id"], member["id"]): generator.gauss(0, 0.7) for one in GROUPS for member in one["trajectories"]
-    }
-    said = [
-        line | {"parsed": {"scores": {name: value + common[line["group_id"], name] for name, value in scores.items()}}}
-        for judge in ("a", "b", "c")
-        for line in rated(GROUPS, judge, 0.9)
-        for scores in [line["parsed"]["scores"]]
-    ]
-    found = recommended(*said)
+    common = {(one["group_id"], name): generator.gauss(0, 0.7) for one in GROUPS for name in gold_of(one)}
+    apart = [line for judge in "abc" for line in rated(GROUPS, judge, 0.9)]
+    related = []
+    for line in apart:
+        scores = {name: value + common[line["group_id"], name] for name, value in line["parsed"]["scores"].items()}
+        related.append(line | {"parsed": {"scores": scores}})
+    found = recommended(*related)
     assert found["judge"] == ["a", "b", "c"]
     assert 0.2 < found["error_correlation"] < 0.55
-    apart = recommended(*(line for judge in ("a", "b", "c") for line in rated(GROUPS, judge, 0.9)))
-    assert apart.get("error_correlation", 0.0) < 0.15
+    assert recommended(*apart).get("error_correlation", 0.0) < 0.15
 
 
 def test_comments_name_judges_without_their_servers_and_values_with_them():
@@ -100,11 +92,7 @@ def lines(*keys: Key, **settings: Settings) -> tuple[dict[str, Any], str]:
 def test_every_setting_that_was_measured_is_written():
     params = {"temperature": 0.3, "stop": ["\n", '"'], "top_p": "0.5"}
     found, text = lines(key(at=0.3), a=asked(params=params, expected=True, price=(0.25, 2, 1e-7)))
-    assert found == {
-        "param": ["temperature=0.3", 'stop=["\\n", "\\""]', 'top_p="0.5"'],
-        "expected": True,
-        "price": "0.25,2,1e-07",
-    }
+    assert found["param"] == ["temperature=0.3", 'stop=["\\n", "\\""]', 'top_p="0.5"']
     assert "do not say" not in text
     again = asked(**found)
     assert (again.calls.params, again.question.expected, again.calls.price) == (params, True, (0.25, 2, 1e-7))
@@ -114,6 +102,9 @@ def test_of_recorded_answers_the_temperature_is_written_and_the_rest_is_said_to_
     found, text = lines(key(at=0.0))
     assert found == {"param": ["temperature=0"]}
     assert "# a: recorded answers do not say with which param and expected" in text
+    found, text = lines(key(at=1.0), key("b", at=1.0), a=asked(params={"temperature": 1}))
+    assert found == {"param": ["temperature=1"]}
+    assert "# b: recorded answers" in text
 
 
 def test_a_panel_gets_what_its_judges_share_and_a_comment_on_the_rest():
@@ -121,9 +112,6 @@ def test_a_panel_gets_what_its_judges_share_and_a_comment_on_the_rest():
     found, text = lines(key(at=0.0), key("b"), a=first, b=other)
     assert found == {"param": ["top_p=0.5"]}
     assert 'different values of "temperature", "top_k"' in text
-    found, text = lines(key(at=1.0), key("b", at=1.0), a=asked(params={"temperature": 1}))
-    assert found == {"param": ["temperature=1"]}
-    assert "# b: recorded answers" in text
 
 
 def test_names_and_values_stay_inside_their_line():
@@ -131,16 +119,3 @@ def test_names_and_values_stay_inside_their_line():
     assert recommended(*rated(GROUPS, judge, 0.2, prompt_variant="v\nharm = true"))["judge"] == [judge]
     assert lines(key(judge, at=1.0), key("b", at=0.0))[0] == {}
     assert list(lines(key(), a=asked(params={'x"]\nharm = true #': 'y"]\n'}))[0]) == ["param"]
-
-
-async def test_what_collect_judgments_asked_is_recommended():
-    texts = [
-        one | {"trajectories": [{**member, "messages": [{"role": "assistant", "content": member["id"]}]}
-                                for member in one["trajectories"]]}
-        for one in GROUPS[:4]
-    ]  # fmt: skip
-    params = {"temperature": 0.3, "top_p": 0.5}
-    answers = await collect_judgments([as_group(one) for one in texts], "embedded", params=params)
-    (settings,) = answers.settings_by_key.values()
-    assert answers.settings_by_key.keys() == {Key("embedded", "listwise", None, 0.3)}
-    assert settings.calls.params == params

@@ -1,6 +1,5 @@
 """Records to numbers: calls, windows, gaps, pairs; an answer that is recorded twice is no repeat."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -12,14 +11,14 @@ from calipers.calibration import calibrate
 from calipers.calibration.records import as_record
 from calipers.calibration.series import Frame, Series, build_series
 from calipers.inputs import as_group
-from judged import gold_of, group, groups, rated, record
+from judged import compared, gold_of, group, groups, rated, record, series_of
 
 ONE = group(1, {"a": 3.0, "b": 2.0, "c": 1.0})
 PAIR = group(2, {"a": 1.0, "b": 0.0})
 
 
 def built(every: list[dict[str, Any]], *records: dict[str, Any]) -> list[Series]:
-    return build_series([as_record(one) for one in records], Frame.of(map(as_group, every)))[0]
+    return series_of(every, *records)[0]
 
 
 def pair(first: str, second: str, winner: str | None, **fields: Any) -> dict[str, Any]:
@@ -27,7 +26,7 @@ def pair(first: str, second: str, winner: str | None, **fields: Any) -> dict[str
 
 
 def test_samples_are_calls_and_windows_go_round():
-    rows = [{"a": 1.0, "b": 5.0, "c": 0.0}, {"a": 3.0, "b": 5.0, "c": 0.0}, {"a": 8.0, "b": 5.0, "c": 0.0}]
+    rows = [{"a": value, "b": 5.0, "c": 0.0} for value in (1.0, 3.0, 8.0)]
     (series,) = built([ONE], *(record(ONE, "j", {"scores": row}, sample_index=n) for n, row in enumerate(rows)))
     assert (series.most, series.depth, series.records) == (3, (3,), 3)
     assert [series.scores(start, 1)[0, 0] for start in range(3)] == [1.0, 3.0, 8.0]
@@ -82,36 +81,33 @@ def test_comparisons_in_a_larger_group_are_fitted_and_the_unlinked_are_missing()
     assert math.isnan(d)
 
 
-def test_one_order_of_all_pairs_favours_nobody_and_a_margin_counts_for_as_much_as_it_is():
+def test_one_order_of_all_pairs_favours_nobody():
     """A judge that always says "first" says nothing in one order, whoever comes first in the file."""
     four = group(3, dict.fromkeys("abcd", 0.0))
-    said = [
-        record(four, "j", {"winner": first}, mode="pairwise", order=[first, second])
-        for first, second in itertools.permutations("abcd", 2)
-    ]
-    (series,) = built([four], *said)
+    (series,) = built([four], *compared([four], "j", bias=1.0, noise=0.0))
     firsts = [[one.first for one in call] for call in series.meetings[0]]
     assert [sorted(call.count(item) for item in range(4)) for call in firsts] == [[1, 1, 2, 2]] * 2
+
+
+def test_a_margin_counts_for_as_much_as_it_is():
     parsed = {"winner": "a", "margin": 0.5}
-    (series,) = built([four], record(four, "j", parsed, mode="pairwise", order=["b", "a"]))
+    (series,) = built([ONE], record(ONE, "j", parsed, mode="pairwise", order=["b", "a"]))
     assert series.meetings[0][0][0].margin == -0.5
     (two,) = built([PAIR], record(PAIR, "j", parsed, mode="pairwise", order=["a", "b"]))
     assert two.calls[0, 0].tolist() == [0.75, 0.25]
 
 
 def test_what_a_place_is_worth_is_learned_from_lists_in_several_orders():
-    every = groups(30)
-    said = [
-        record(one, "j", {"scores": {n: gold_of(one)[n] + 0.3 * (k == 0) for k, n in enumerate(order)}},
-               mode="listwise", order=order, sample_index=sample)
-        for one in every
-        for sample, order in enumerate((["a", "b", "c", "d"], ["d", "c", "b", "a"], ["b", "d", "a", "c"]))
-    ]  # fmt: skip
+    every, said = groups(30), []
+    for sample, order in enumerate(("abcd", "dcba", "bdac")):
+        for one in every:
+            scores = {name: gold_of(one)[name] + 0.3 * (name == order[0]) for name in order}
+            said.append(record(one, "j", {"scores": scores}, mode="listwise", order=[*order], sample_index=sample))
     (series,) = built(every, *said)
     assert series.places is not None
     assert series.places.turned == 30
     assert series.places.curve == pytest.approx([0.225, -0.075, -0.075, -0.075], abs=0.01)
-    (one_order,) = built(every, *(line for line in said if line["sample_index"] == 0))
+    (one_order,) = built(every, *said[:30])
     assert one_order.places is not None
     assert (one_order.places.curve, one_order.places.turned) == (None, 0)
 
@@ -127,54 +123,34 @@ def test_mixed_scales_are_brought_to_one_and_what_states_none_is_left_out():
 
 
 def test_judgments_of_other_groups_and_unknown_members_are_counted_and_not_used():
-    records = [
-        as_record(record(ONE, "j", {"scores": {"a": 1.0, "x": 2.0}}, order=["a", "x"])),
-        as_record(record(PAIR, "j", {"scores": {"a": 1.0}})),
-        as_record(record(PAIR, "j", {"scores": {"a": 1.0}})),
-    ]
-    series, tally = build_series(records, Frame.of([as_group(ONE)]))
+    foreign = record(PAIR, "j", {"scores": {"a": 1.0}})
+    records = [record(ONE, "j", {"scores": {"a": 1.0, "x": 2.0}}, order=["a", "x"]), foreign, foreign]
+    series, tally = build_series(map(as_record, records), Frame.of([as_group(ONE)]))
     assert (tally.foreign_records, tally.foreign_groups, tally.unknown_members) == (2, 1, 1)
     assert series[0].rows == (0,)
 
 
 GROUPS = groups(40)
+NOISE = list(rated(GROUPS, "j", 20.0, calls=2, mode="listwise"))
+"""Lists by a judge whose scores are almost all noise."""
 
 
-def noise(calls: int, **fields: Any) -> list[dict[str, Any]]:
-    """Lists by a judge whose scores are almost all noise."""
-    return list(rated(GROUPS, "j", 20.0, calls=calls, mode="listwise", **fields))
-
-
-def kept(lines: Sequence[dict[str, Any]]) -> int:
+def used(lines: Sequence[dict[str, Any]]) -> int:
     frame = Frame.of(as_group(one) for one in (*GROUPS, PAIR))
     return build_series([as_record(one) for one in lines], frame)[1].used
-
-
-def without_index(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in one.items() if key != "sample_index"} for one in lines]
-
-
-def verdicts(*winners: str | None) -> list[dict[str, Any]]:
-    return [record(PAIR, "j", {"winner": winner}, mode="pairwise", order=["a", "b"]) for winner in winners]
-
-
-def test_a_file_joined_with_itself_shows_what_it_shows_once():
-    once, more = calibrate(GROUPS, noise(2)), calibrate(GROUPS, noise(2) * 3)
-    assert more.judges == once.judges
-    (finding,) = [one for one in more.findings if one.kind == "copies"]
-    assert finding.text.startswith("160 judgments are there already and not counted again")
-    assert "copies" not in {one.kind for one in once.findings}
 
 
 def test_a_price_makes_no_other_answer_and_tokens_do():
     (line,) = rated(GROUPS[:1], "j", 1.0)
     priced = [line | {"usage": {"input_tokens": 9, "output_tokens": 3, "cost_usd": cost}} for cost in (None, 0.1)]
-    assert kept(priced) == 1
-    assert kept([*priced, line | {"usage": {"input_tokens": 9, "output_tokens": 4}}]) == 2
+    assert used(priced) == 1
+    assert used([*priced, line | {"usage": {"input_tokens": 9, "output_tokens": 4}}]) == 2
 
 
 def test_without_numbers_answers_are_repeats_where_some_differ():
     """Agreeing verdicts must not vanish: a judge would look as if it never repeated itself."""
-    assert calibrate(GROUPS, without_index(noise(2))).judges[0].calls_per_group == 2
-    assert kept(without_index(verdicts("a", "a", "b"))) == 3
-    assert kept(without_index(verdicts("a", "a"))) == 1
+    bare = [{key: value for key, value in one.items() if key != "sample_index"} for one in NOISE]
+    assert calibrate(GROUPS, bare).judges[0].calls_per_group == 2
+    for winners, count in (("aab", 3), ("aa", 1)):
+        said = [pair("a", "b", winner) for winner in winners]
+        assert used([{key: value for key, value in one.items() if key != "sample_index"} for one in said]) == count

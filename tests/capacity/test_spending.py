@@ -102,11 +102,6 @@ async def test_a_judge_in_this_process_costs_nothing_and_what_is_not_counted_is_
     assert "repeated" in beside
 
 
-async def test_what_depends_on_answers_is_the_most_that_may_be_asked():
-    resolve = {"judge": "openai/m", "resolve": {"tolerance": 0.01, "most": 5}}
-    assert (await estimate_judging(resolve, iter(GROUPS[:3]))).calls == 15
-
-
 @pytest.mark.parametrize(
     "more",
     [

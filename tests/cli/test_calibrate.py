@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,14 @@ from typing import Any
 import pytest
 
 import calipers as package
-from command_line import Calipers, mismatches
+from command_line import Calipers, mismatches, read_rows, write_rows
 from judged import groups, rated
-from servers.faulty_server import Answer, Asked, FaultyServer, said
+from servers.dialects import verdict
+from servers.faulty_server import FaultyServer, said
 
 GROUPS = groups(60)
 PANEL = ("vllm/a@http://gpu1:8000/v1", "vllm/b@http://gpu1:8000/v1")
 RECORDED = ("calibrate", "groups.jsonl", "--judgments", "said.jsonl")
-
-
-def write(path: Path, lines: list[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
 def shown(number: int, texts: tuple[str, ...] = ("a", "b"), key: str | None = "gold") -> dict[str, Any]:
@@ -34,19 +30,14 @@ def shown(number: int, texts: tuple[str, ...] = ("a", "b"), key: str | None = "g
     return {"group_id": f"g{number}", "context": context, "trajectories": members[::-1]}
 
 
-def scores(asked: Asked) -> Answer:
-    """Scores for all candidates that a question names."""
-    named = re.search(r"Score these attempts: ([^.\n]+)\.", asked.body["messages"][-1]["content"])
-    keys = named[1].split(", ") if named else []
-    return said(json.dumps({"scores": {key: 20 + 10 * place for place, key in enumerate(keys)}}))
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Groups with recorded answers of two judges, and groups that a judge can be shown."""
-    write(tmp_path / "groups.jsonl", GROUPS)
-    write(tmp_path / "said.jsonl", [*rated(GROUPS, "good", 0.3, calls=2), *rated(GROUPS, "[bold]odd", 1.0, calls=2)])
-    write(tmp_path / "shown.jsonl", [shown(number) for number in range(3)])
+    write_rows(tmp_path / "groups.jsonl", GROUPS)
+    write_rows(
+        tmp_path / "said.jsonl", [*rated(GROUPS, "good", 0.3, calls=2), *rated(GROUPS, "[bold]odd", 1.0, calls=2)]
+    )
+    write_rows(tmp_path / "shown.jsonl", [shown(number) for number in range(3)])
     return tmp_path
 
 
@@ -57,7 +48,7 @@ def test_recorded_answers_are_one_json_object_or_tables_and_a_bad_line_is_named(
     report = json.loads(done.out)
     assert [judge["judge"] for judge in report["judges"]] == ["[bold]odd", "good"]
     assert tomllib.loads(report["recommendation"])["judge"] == ["good"]
-    write(folder / "groups.jsonl", GROUPS[:40])
+    write_rows(folder / "groups.jsonl", GROUPS[:40])
     with (folder / "said.jsonl").open("a", encoding="utf-8") as file:
         file.write("nonsense\n")
     done = calipers(*RECORDED)
@@ -94,21 +85,19 @@ def test_what_cannot_be_measured_is_one_sentence_before_a_judge_is_paid(
 def test_protocols_are_compared_within_what_a_group_may_cost_from_answers_that_were_kept(
     folder: Path, calipers: Calipers
 ):
-    write(folder / "shown.jsonl", [shown(number, ("a " * 20, "b " * 9, "c")) for number in range(6)])
+    write_rows(folder / "shown.jsonl", [shown(number, ("a " * 20, "b " * 9, "c")) for number in range(6)])
     asking = ("calibrate", "shown.jsonl", "--judge", "embedded", "--protocol", "listwise", "--protocol", "pairwise")
     first = calipers(*asking, "--orders", 3, "--save", "asked.jsonl", "--json")
     assert first.code == 0, first.err
     assert "not for training" in json.loads(first.out)["recommendation"]
     recorded = ("calibrate", "shown.jsonl", "--judgments", "asked.jsonl")
     assert calipers(*recorded, "--json").out == first.out
-    asked = (folder / "asked.jsonl").read_text(encoding="utf-8").replace('"embedded"', '"model"')
-    (folder / "asked.jsonl").write_text(asked, encoding="utf-8")
+    write_rows(folder / "asked.jsonl", [one | {"judge": "model"} for one in read_rows(folder / "asked.jsonl")])
     done = calipers(*recorded, "--per-group", "shown=9", "--json")
     assert done.code == 0, done.err
     report = json.loads(done.out)
-    assert {(way["protocol"], way["orders"]) for way in report["ways"]} == {
-        ("listwise", 1), ("listwise", 2), ("listwise", 3), ("pairwise", 1), ("pairwise", 2),
-    }  # fmt: skip
+    ways = [("listwise", 1), ("listwise", 2), ("listwise", 3), ("pairwise", 1), ("pairwise", 2)]
+    assert sorted({(way["protocol"], way["orders"]) for way in report["ways"]}) == ways
     assert {judge["mode"]: judge["cost"]["shown"] for judge in report["judges"]} == {"listwise": 9, "pairwise": 12}
     assert all(judge["cost"]["cost_usd"] is None for judge in report["judges"])
     assert "at most 9 transcripts read" in report["recommendation"]
@@ -116,7 +105,7 @@ def test_protocols_are_compared_within_what_a_group_may_cost_from_answers_that_w
 
 def test_without_gold_noise_is_measured_with_a_warning_first(folder: Path, calipers: Calipers):
     for key, words in ((None, "no trajectory has 'gold', so agreement cannot be measured"), ("reward", "name them 'g")):
-        write(folder / "bare.jsonl", [shown(number, key=key) for number in range(3)])
+        write_rows(folder / "bare.jsonl", [shown(number, key=key) for number in range(3)])
         done = calipers("calibrate", "bare.jsonl", "--judge", "embedded")
         assert done.code == 0, done.err
         assert (done.err.startswith("Warning: "), words in done.err) == (True, True)
@@ -126,11 +115,10 @@ def test_answers_of_the_ledger_are_not_paid_again_and_count_once(
     folder: Path, calipers: Calipers, faulty: FaultyServer
 ):
     """Taken for repeats, the same answers of a ledger and of a file made a random judge look repeatable."""
-    faulty.script(scores)
+    faulty.script(lambda asked: said(verdict(asked)))
     asking = ("calibrate", "shown.jsonl", "--judge", f"vllm/m@{faulty.url}", "--ledger", "l.db", "--orders")
-    first = calipers(*asking, 1)
-    assert "vllm/m: 3 answers, " in first.err
-    assert "ledger" not in first.err
+    first = calipers(*asking, 1).err
+    assert ("vllm/m: 3 answers, " in first, "ledger" in first) == (True, False)
     assert "vllm/m: 3 answers, 3 of them from the ledger, nothing was sent" in calipers(*asking, 1).err
     more = calipers(*asking, 2, "--save", "kept.jsonl", "--json")
     assert "vllm/m: 6 answers, 3 of them from the ledger, " in more.err
@@ -147,7 +135,7 @@ def test_a_panel_is_named_without_its_servers_and_recommended_in_a_file_for_flag
 ):
     judged = [rated(GROUPS, letter, 1.0, mode="listwise") for letter in "ab"]
     lines = [line | {"judge": judge} for judge, of in zip(PANEL, judged, strict=True) for line in of]
-    write(folder / "said.jsonl", lines)
+    write_rows(folder / "said.jsonl", lines)
     report, _, recommendation = calipers(*RECORDED).out.partition("\nRecommendation (TOML")
     assert report.count("http://gpu1:8000/v1") == 1
     assert "vllm/a, vllm/b: http://gpu1:8000/v1" in report
@@ -164,7 +152,7 @@ def test_a_panel_is_named_without_its_servers_and_recommended_in_a_file_for_flag
     assert calipers(*written, "--force").code == 0
     (folder / "best.toml").write_text('judge = "mine"\n', encoding="utf-8")
     assert "best.toml: exists, so it is not replaced" in calipers(*written).err
-    write(folder / "said.jsonl", [one | {"judge": one["judge"].replace("vllm/b@http://gpu1", "vllm/a@http://gpu2")}
+    write_rows(folder / "said.jsonl", [one | {"judge": one["judge"].replace("vllm/b@http://gpu1", "vllm/a@http://gpu2")}
                                   for one in lines])  # fmt: skip
     assert " vllm/a@http://gpu1:8000/v1  " in calipers(*RECORDED).out, "one model on two servers"
 
@@ -173,7 +161,7 @@ def test_the_request_settings_that_were_measured_are_those_of_the_recommendation
     folder: Path, calipers: Calipers, faulty: FaultyServer
 ):
     """Flags and Python ask again as the recommended way was measured; no answer of the ledger is paid again."""
-    faulty.script(scores)
+    faulty.script(lambda asked: said(verdict(asked)))
     sent = ("--param", "temperature=0.3", "--param", "top_p=0.5", "--price", "1,2", "--orders", 1, "--ledger", "l.db")
     asking = ("calibrate", "shown.jsonl", "--judge", f"vllm/a@{faulty.url}", *sent, "--recommendation", "best.toml")
     assert calipers(*asking).code == 0
@@ -190,31 +178,29 @@ def test_the_request_settings_that_were_measured_are_those_of_the_recommendation
 
 def test_a_recommendation_of_recorded_names_that_are_no_judges_says_so(folder: Path, calipers: Calipers):
     for judge, warned in (("my judge v2", True), ("openai/gpt-5", False)):
-        write(folder / "said.jsonl", [line | {"judge": judge} for line in rated(GROUPS, "a", 0.2, mode="listwise")])
+        write_rows(
+            folder / "said.jsonl", [line | {"judge": judge} for line in rated(GROUPS, "a", 0.2, mode="listwise")]
+        )
         done = calipers(*RECORDED, "--recommendation", "best.toml", "--force")
         assert done.code == 0, done.err
         assert ("will not run" in done.err and f"'{judge}' is not a judge name" in done.err) is warned
 
 
 VERDICTS = ("calibrate", "meta.jsonl", "--judgments", "said.jsonl")
-
-
-def row(number: int) -> dict[str, Any]:
-    return {
-        "prompt": [{"role": "user", "content": "Why?"}],
-        "completion": f"Because of {number}.",
-        "rubric": "Says why.",
-        "binary_labels": [number % 2 == 0, number % 4 == 0],
-        "category": "cluster:why",
-    }
+LABELLED = [
+    {"prompt": [{"role": "user", "content": "Why?"}], "completion": f"Because of {number}.", "rubric": "Says why.",
+     "binary_labels": [number % 2 == 0, number % 4 == 0], "category": "cluster:why"}
+    for number in range(12)
+]  # fmt: skip
 
 
 @pytest.fixture
 def labelled(tmp_path: Path) -> Path:
-    rows = [json.dumps(row(number)) for number in range(12)]
-    (tmp_path / "meta.jsonl").write_text("\n".join(rows))
-    said = [{"judge": "[bold]j", "line": line, "met": line % 2 == 1 if line < 12 else None} for line in range(1, 13)]
-    (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, said)))
+    """Twelve responses whose one criterion two people judged, and a judge's verdicts on eleven of them."""
+    write_rows(tmp_path / "meta.jsonl", LABELLED)
+    verdicts = [line % 2 == 1 if line < 12 else None for line in range(1, 13)]
+    rows = ({"judge": "[bold]j", "line": line, "met": met} for line, met in enumerate(verdicts, start=1))
+    write_rows(tmp_path / "said.jsonl", rows)
     return tmp_path
 
 
@@ -227,8 +213,7 @@ def test_recorded_verdicts_are_reported_as_json_and_as_tables_and_a_bad_row_is_n
     (judge,) = report["judges"]
     assert (report["rows"], report["labels"], judge["graded"], judge["ungraded"]) == (12, 24, 11, 1)
     assert judge["recall_met"] == 1.0
-    with (labelled / "meta.jsonl").open("a") as file:
-        file.write("\n" + json.dumps(row(13) | {"binary_labels": [1, 0]}))
+    write_rows(labelled / "meta.jsonl", [*LABELLED, LABELLED[0] | {"binary_labels": [1, 0]}])
     done = calipers(*VERDICTS)
     assert (done.code, "meta.jsonl:13: binary_labels: must list true or false" in done.err) == (1, True)
     for words in ("[bold]j", "cluster:why", "no verdict was recorded", "Findings"):
@@ -236,12 +221,13 @@ def test_recorded_verdicts_are_reported_as_json_and_as_tables_and_a_bad_row_is_n
 
 
 def test_a_mistake_about_criteria_is_one_sentence_before_a_judge_is_paid(labelled: Path, calipers: Calipers) -> None:
+    asking = ("calibrate", "meta.jsonl")
     cases = [
         ((*VERDICTS, "--orders", "2"), "--orders is about groups"),
-        (("calibrate", "meta.jsonl"), "name what to measure"),
-        (("calibrate", "meta.jsonl", "--judge", "embedded", "--grading", "mode=odd"), "mode='odd'"),
-        (("calibrate", "meta.jsonl", "--judge", "embedded", "--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
-        (("calibrate", "meta.jsonl", "--judge", "embedded", "--judgments", "none.jsonl"), "there is no such file"),
+        (asking, "name what to measure"),
+        ((*asking, "--judge", "embedded", "--grading", "mode=odd"), "mode='odd'"),
+        ((*asking, "--judge", "embedded", "--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
+        ((*asking, "--judge", "embedded", "--judgments", "none.jsonl"), "there is no such file"),
     ]
     assert mismatches(calipers, cases) == []
     assert "answers, " not in calipers(*cases[3][0]).err

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import click
+import pytest
 from click.testing import CliRunner
 
 from calipers.cli import app
 from calipers.cli.options import command_tables
 from calipers.config.options import flat_options
+from calipers.errors import CalipersError
 from calipers.registry import load_object
 
 
@@ -89,14 +93,36 @@ def test_an_option_without_its_value_or_with_a_wrong_one_is_refused():
     assert wrong == []
 
 
-def test_a_value_from_the_environment_is_refused_by_its_variable():
-    ended = CliRunner().invoke(app, ["serve"], env={"CALIPERS_PORT": "70000"})
-    assert ended.exit_code == 2
-    assert "CALIPERS_PORT" in ended.output
-
-
 def test_a_mistyped_command_or_flag_is_refused_with_the_nearest():
-    for arguments, words in ((["scor"], "No such command"), (["score", "--judg", "x"], "--judge")):
+    for arguments, words in (
+        (["scor"], "No such command"),
+        (["score", "--judg", "x"], "--judge"),
+        (["score", "--order", "2"], "--orders"),
+    ):
         ended = CliRunner().invoke(app, arguments)
         assert ended.exit_code == 2
         assert words in ended.output
+
+
+VALUES = (
+    *("9" * 23, "9" * 5000, "-1", "0", "1e400", "nan", "inf", "1e-400", "²", "१२", "", "x", "1_0", "="),
+    *("usd=nan", "a=" + "9" * 5000),
+)
+FLAGS = [
+    option.opts[-1]
+    for option in app.commands["score"].params
+    if isinstance(option, click.Option) and not option.is_flag and not isinstance(option.type, click.Choice)
+    and option.opts[-1] not in {"--out", "--ledger", "--rubric", "--rules", "--judge", "--base-url", "--policy",
+                                "--protocol", "--verbose"}
+]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_flag_of_any_size_is_taken_or_refused_in_words(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    for flag, value in product(FLAGS, VALUES):
+        try:
+            code = app.main(["score", "groups.jsonl", "-o", "out.jsonl", f"{flag}={value}"], standalone_mode=False)
+        except (click.ClickException, CalipersError):
+            continue
+        assert code in {0, 1}, (flag, value)

@@ -1,104 +1,84 @@
-"""``calipers convert``, called as the command calls it."""
+"""``calipers convert``, run as a person runs it."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner
-
-from calipers.cli import app
 from calipers.inputs import read_groups
+from command_line import Calipers, mismatches, write_rows
 
-
-def written(path: Path, *rows: Any) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
+OUT = ("-o", "groups.jsonl")
 
 
 def row(prompt: str, said: str, **more: Any) -> dict[str, Any]:
     return {"prompt": prompt, "completion": said, **more}
 
 
-def run(*arguments: str) -> tuple[int, str]:
-    ended = CliRunner().invoke(app.commands["convert"], arguments, standalone_mode=False)
-    if ended.exception is not None:
-        return 2, str(ended.exception)
-    return int(ended.return_value), ended.stderr
-
-
-def test_files_of_one_prompt_become_one_group(tmp_path: Path):
-    first = written(tmp_path / "a.jsonl", row("p", "one", reward=1.0), row("q", "two"))
-    second = written(tmp_path / "b.jsonl", row("p", "three"))
-    out = tmp_path / "groups.jsonl"
-    assert run(first, second, "-o", str(out)) == (0, "3 rollouts in 2 groups\n")
-    groups = list(read_groups(out))
-    assert [[one.messages[0]["content"] for one in group.trajectories] for group in groups] == [
-        ["one", "three"],
-        ["two"],
-    ]
+def test_files_of_one_prompt_become_one_group(tmp_path: Path, calipers: Calipers):
+    write_rows(tmp_path / "a.jsonl", [row("p", "one", reward=1.0), row("q", "two")])
+    write_rows(tmp_path / "b.jsonl", [row("p", "three")])
+    done = calipers("convert", "a.jsonl", "b.jsonl", *OUT)
+    assert (done.code, done.err) == (0, "3 rollouts in 2 groups\n")
+    groups = list(read_groups("groups.jsonl"))
+    texts = [[one.messages[0]["content"] for one in group.trajectories] for group in groups]
+    assert texts == [["one", "three"], ["two"]]
     assert groups[0].context == ({"role": "user", "content": "p"},)
     assert groups[0].trajectories[0].reward == 1.0
-    assert groups[0].trajectories[1].metadata == {"calipers_source": f"{second}:1"}
+    assert groups[0].trajectories[1].metadata == {"calipers_source": "b.jsonl:1"}
 
 
-def test_group_by_names_the_key_that_rollouts_share(tmp_path: Path):
+def test_group_by_names_the_key_that_rollouts_share(tmp_path: Path, calipers: Calipers):
     rows = [row("p", "one", info={"task": 1}), row("P", "two", info={"task": 1}), row("p", "three", info={"task": 2})]
-    out = tmp_path / "groups.jsonl"
-    assert run(written(tmp_path / "a.jsonl", *rows), "-o", str(out), "--group-by", "info.task")[0] == 0
-    first, second = read_groups(out)
-    assert (first.group_id, second.group_id) == ("1", "2")
+    write_rows(tmp_path / "a.jsonl", [*rows, row("p", "four")])
+    done = calipers("convert", "a.jsonl", *OUT, "--group-by", "info.task")
+    assert (done.code, "a.jsonl:4: cannot be grouped by 'info.task'" in done.err) == (1, True)
+    first, second = read_groups("groups.jsonl")
+    assert (first.group_id, second.group_id, first.context) == ("1", "2", ())
     assert [one.messages[0]["content"] for one in first.trajectories] == ["p", "P"]
-    assert first.context == ()
-    code, said = run(
-        written(tmp_path / "a.jsonl", *rows, row("p", "four")), "-o", str(out), "--force", "--group-by", "info.task"
-    )
-    assert (code, "a.jsonl:4: cannot be grouped by 'info.task'" in said) == (1, True)
 
 
-def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path):
-    good = written(tmp_path / "a.jsonl", row("p", "one"))
-    empty, damaged = tmp_path / "empty.jsonl", tmp_path / "b.eval"
-    empty.touch()
-    damaged.write_bytes(b"PK\x03\x04nothing")
-    groups = written(tmp_path / "g.jsonl", {"group_id": "g", "trajectories": []})
+def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path, calipers: Calipers):
     scored = {"id": "a", "status": "scored", "reward": 1.0, "reason": None}
-    results = written(tmp_path / "r.jsonl", {"group_id": "g", "status": "scored", "trajectories": [scored]})
+    result = {"group_id": "g", "status": "scored", "trajectories": [scored]}
+    write_rows(tmp_path / "good.jsonl", [row("p", "one")])
+    write_rows(tmp_path / "results.jsonl", [result])
+    write_rows(tmp_path / "groups_already.jsonl", [{"group_id": "g", "trajectories": []}])
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "damaged.eval").write_bytes(b"PK\x03\x04nothing")
     bad = {
-        results: "is a groups file already, or one of results",
-        str(empty): "is empty; it holds no rollouts",
-        str(damaged): "is a damaged .eval file",
-        groups: "is a groups file already",
-        str(tmp_path): "is a directory; name a file in it",
+        "results.jsonl": "is a groups file already, or one of results",
+        "empty.jsonl": "is empty; it holds no rollouts",
+        "damaged.eval": "is a damaged .eval file",
+        "groups_already.jsonl": "is a groups file already",
+        ".": "is a directory; name a file in it",
     }
-    out = tmp_path / "groups.jsonl"
-    code, said = run(*bad, good, "-o", str(out))
-    assert code == 1
-    assert all(f"Error: {path}: {reason}" in said for path, reason in bad.items())
-    assert said.endswith("1 rollout in 1 group; 5 rows or files could not be read\n")
-    assert len(list(read_groups(out))) == 1
-    code, said = run(*bad, "-o", str(tmp_path / "none.jsonl"))
-    assert (code, "no rollout could be read; nothing was written" in said) == (2, True)
+    done = calipers("convert", *bad, "good.jsonl", *OUT)
+    assert done.code == 1
+    assert [path for path, reason in bad.items() if f"Error: {path}: {reason}" not in done.err] == []
+    assert done.err.endswith("1 rollout in 1 group; 5 rows or files could not be read\n")
+    assert len(list(read_groups("groups.jsonl"))) == 1
+    nothing = ("convert", *bad, "-o", "none.jsonl")
+    assert mismatches(calipers, [(nothing, "no rollout could be read; nothing was written")]) == []
 
 
-def test_no_name_of_the_input_is_written_over(tmp_path: Path):
-    path = Path(written(tmp_path / "a.jsonl", row("p", "one")))
+def test_no_name_of_the_input_is_written_over(tmp_path: Path, calipers: Calipers):
+    path = write_rows(tmp_path / "a.jsonl", [row("p", "one")])
     (tmp_path / "link.jsonl").symlink_to(path)
     (tmp_path / "hard.jsonl").hardlink_to(path)
     before = path.read_bytes()
-    for name in ("link.jsonl", "hard.jsonl"):
-        code, said = run(str(path), "-o", str(tmp_path / name), "--force")
-        assert (code, "is the input" in said, path.read_bytes()) == (2, True, before)
+    cases = [(("convert", "a.jsonl", "-o", name, "--force"), "is the input") for name in ("link.jsonl", "hard.jsonl")]
+    assert mismatches(calipers, cases) == []
+    assert path.read_bytes() == before
 
 
-def test_a_run_that_stops_leaves_the_file_that_was_there(tmp_path: Path):
-    out = Path(written(tmp_path / "groups.jsonl", {"group_id": "old", "trajectories": []}))
-    before = out.read_bytes()
-    bad = written(tmp_path / "bad.jsonl", row("p", "two", reward="high"))
-    assert run(bad, "-o", str(out), "--force")[0] == 2
+def test_a_run_that_stops_leaves_the_file_that_was_there(tmp_path: Path, calipers: Calipers):
+    out = write_rows(tmp_path / "groups.jsonl", [{"group_id": "old", "trajectories": []}])
+    before, bad = out.read_bytes(), row("p", "two", reward="high")
+    write_rows(tmp_path / "bad.jsonl", [bad])
+    assert calipers("convert", "bad.jsonl", *OUT, "--force").code == 2
     assert out.read_bytes() == before
-    path = written(tmp_path / "a.jsonl", row("p", "one"), row("p", "two", reward="high"))
-    assert run(path, "-o", str(out), "--force")[0] == 1
+    write_rows(tmp_path / "a.jsonl", [row("p", "one"), bad])
+    assert calipers("convert", "a.jsonl", *OUT, "--force").code == 1
     assert [group.group_id for group in read_groups(out)] != ["old"]
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jsonl", "bad.jsonl", "groups.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "bad.jsonl", "groups.jsonl"]

@@ -9,7 +9,7 @@ import pytest
 from calipers.cli.ifeval import each_response
 from calipers.errors import InputError
 from calipers.verifiers.ifeval.rows import read_prompt, read_response
-from command_line import Calipers, mismatches
+from command_line import Calipers, mismatches, write_parquet, write_rows
 
 DATA = [
     {"key": 1, "prompt": "p1", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
@@ -25,32 +25,25 @@ RESPONSES = [
 ]  # fmt: skip
 
 
-def write(path: Path, rows: list[Any]) -> Path:
-    path.write_text(
-        "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows), encoding="utf-8"
-    )
-    return path
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write(tmp_path / "data.jsonl", DATA)
-    write(tmp_path / "responses.jsonl", RESPONSES)
+    write_rows(tmp_path / "data.jsonl", DATA)
+    write_rows(tmp_path / "responses.jsonl", RESPONSES)
     return tmp_path
 
 
 def test_kinds_and_accuracies_are_a_table_or_one_json_object(folder: Path, calipers: Calipers) -> None:
     run = calipers("ifeval", "responses.jsonl", "--input", "data.jsonl")
     assert run.code == 0, run.err
-    assert "startend:quotation" in run.out
-    assert "3 prompts, 4 instructions" in run.out
+    for words in ("startend:quotation", "3 prompts, 4 instructions"):
+        assert words in run.out
     assert run.out.split()[-4:] == ["0.3333", "0.5000", "0.6667", "0.7500"]
-    write(folder / "both.jsonl", [asked | given for asked, given in zip(DATA, RESPONSES, strict=True)])
+    write_rows(folder / "both.jsonl", [asked | given for asked, given in zip(DATA, RESPONSES, strict=True)])
     for files in (("responses.jsonl", "--input", "data.jsonl"), ("both.jsonl",)):
         shown = json.loads(calipers("ifeval", *files, "--json").out)
         assert (shown["prompt_strict"], shown["inst_strict"], shown["errors"]) == (1 / 3, 0.5, [])
         assert (shown["prompt_loose"], shown["inst_loose"]) == (2 / 3, 0.75)
-    write(folder / "responses.jsonl", RESPONSES[:1])
+    write_rows(folder / "responses.jsonl", RESPONSES[:1])
     run = calipers("ifeval", "responses.jsonl", "--input", "data.jsonl", "--json")
     assert (run.code, json.loads(run.out)["prompt_strict"]) == (1, 1)
     assert "2 of 3 prompts have no response" in run.err
@@ -67,8 +60,8 @@ def test_bad_lines_are_named_the_rest_is_checked_and_the_exit_code_is_1(folder: 
         ({"prompt": "p1", "response": None}, "responses.jsonl:5: response: is missing"),
         ({"prompt": "p9", "response": "a"}, "responses.jsonl:6: prompt: there is no such prompt"),
     ]
-    write(folder / "data.jsonl", [*DATA, *(row for row, _ in data)])
-    write(folder / "responses.jsonl", [*RESPONSES, *(row for row, _ in responses)])
+    write_rows(folder / "data.jsonl", [*DATA, *(row for row, _ in data)])
+    write_rows(folder / "responses.jsonl", [*RESPONSES, *(row for row, _ in responses)])
     run = calipers("ifeval", "responses.jsonl", "--input", "data.jsonl", "--json")
     shown = json.loads(run.out)
     assert (run.code, shown["prompts"]) == (1, 3)
@@ -79,38 +72,26 @@ def test_bad_lines_are_named_the_rest_is_checked_and_the_exit_code_is_1(folder: 
 
 
 def test_bad_usage_is_one_sentence_with_the_remedy(folder: Path, calipers: Calipers) -> None:
-    write(folder / "empty.jsonl", [])
+    write_rows(folder / "empty.jsonl", [])
     cases = [
         (("ifeval", "responses.jsonl"), "--input DATA"),
-        (("ifeval", "absent.jsonl", "--input", "data.jsonl"), "absent.jsonl: there is no such file"),
         (("ifeval", "empty.jsonl", "--input", "data.jsonl"), "no response could be checked"),
     ]
     assert mismatches(calipers, cases) == []
 
 
 def test_parquet_and_columns_of_responses_are_read(folder: Path, calipers: Calipers) -> None:
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
-    import pyarrow.parquet as pq  # noqa: PLC0415 - looked for above
-
     rows = [{**DATA[0], "kwargs": [None], "responses": ["no comma", "a, b"]}]
-    pq.write_table(pa.Table.from_pylist(rows), folder / "responses.parquet")
-    run = calipers("ifeval", "responses.parquet", "--json")
-    assert run.code == 0, run.err
-    assert json.loads(run.out)["prompt_strict"] == 0.5
-    assert json.loads(run.out)["prompts"] == 2
-    run = calipers(
-        "ifeval",
-        "responses.jsonl",
-        "--input",
-        write(folder / "rubrics.jsonl", [{**row, "rubrics": ["a"]} for row in DATA]),
-    )
+    write_parquet(folder / "responses.parquet", rows)
+    shown = json.loads(calipers("ifeval", "responses.parquet", "--json").out)
+    assert (shown["prompts"], shown["prompt_strict"]) == (2, 0.5)
+    write_rows(folder / "rubrics.jsonl", [{**row, "rubrics": ["a"]} for row in DATA])
+    run = calipers("ifeval", "responses.jsonl", "--input", "rubrics.jsonl")
     assert "rubrics.jsonl: not used: rubrics; only IFEval's instructions are checked here" in run.err
 
 
-ASKED = {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
 CHAT = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Say hello."}]
-
-
+ASKED = {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
 CARRIED: list[dict[str, Any]] = [
     {"prompt": "Say hello.", **ASKED},
     {"prompt": CHAT, "extra_info": json.dumps(ASKED)},
@@ -125,19 +106,15 @@ def test_instructions_are_found_in_every_place_of_a_row() -> None:
     for row in CARRIED:
         (one,) = each_response({**row, "response": "Hello"})
         prompt = read_prompt(one, 1)
-        assert prompt.text == "Say hello."
+        assert (prompt.text, read_response(one, 1).text) == ("Say hello.", "Hello")
         assert [check.strict("a, b").met for check in prompt.instructions] == [False]
-        assert read_response(one, 1).text == "Hello"
 
 
 def test_each_trajectory_of_a_group_is_a_response() -> None:
     said = ["Hello", "<think>Hm, yes</think>Hi", "", "<think>Hm,"]
-    group = {
-        "context": CHAT,
-        "trajectories": [{"messages": [{"role": "assistant", "content": text}]} for text in said],
-        **ASKED,
-    }
-    assert [one["response"] for one in each_response(group)] == ["Hello", "Hi", "", ""]
+    members = [{"messages": [{"role": "assistant", "content": text}]} for text in said]
+    found = each_response({"context": CHAT, "trajectories": members, **ASKED})
+    assert [one["response"] for one in found] == ["Hello", "Hi", "", ""]
 
 
 def test_what_cannot_be_read_names_the_field() -> None:

@@ -1,17 +1,14 @@
 """``calipers label`` on the command line: what it writes and prints, and what a user's mistake is told."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from calipers.inputs import read_groups
 from calipers.labelling.labels import LabelFile
-from command_line import Calipers, mismatches
+from command_line import Calipers, mismatches, started
 from groups import group_of
 from labelled import ANSWERS, fail, groups_file, label_of
 
@@ -75,9 +72,7 @@ def test_a_mistake_is_one_sentence_with_its_remedy_and_changes_no_file(folder: P
 
 def test_the_page_reports_what_it_lacks_and_ends_with_ctrl_c(folder: Path):
     groups_file(folder / "g.jsonl", [*read_groups(folder / "g.jsonl"), group_of({"a": "42"}, group_id="alone")])
-    command = [sys.executable, "-m", "calipers", "label", "g.jsonl", "--annotator", "ann"]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("CALIPERS_")}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment) as process:
+    with started(folder, "label", "g.jsonl", "--annotator", "ann") as process:
         assert process.stderr is not None
         said = [process.stderr.readline().strip() for _ in range(3)]
         process.send_signal(signal.SIGINT)

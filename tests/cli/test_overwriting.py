@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
@@ -12,17 +14,14 @@ import pytest
 from calipers.cli.output import Output, require_replaceable
 from calipers.errors import ConfigError
 from calipers.types import GroupResult
-from command_line import Calipers, mismatches
-from groups import FOUR, group_of
+from command_line import Calipers, mismatches, read_rows, write_rows
 
 NOTES = "do not lose me\n"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "groups.jsonl").write_text(json.dumps(group_of(FOUR).to_dict()) + "\n", encoding="utf-8")
+@pytest.fixture(autouse=True)
+def _notes(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text(NOTES)
-    return tmp_path
 
 
 def test_a_file_that_the_command_also_uses_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -37,9 +36,8 @@ def test_a_file_that_the_command_also_uses_is_never_replaced(tmp_path: Path, mon
 
 def test_no_command_destroys_a_file(folder: Path, calipers: Calipers):
     assert calipers("score", "groups.jsonl", "-o", "scored.jsonl", "--ledger", "runs.db").code == 0
-    with sqlite3.connect(folder / "foreign.db") as database:
+    with closing(sqlite3.connect(folder / "foreign.db")) as database:
         database.execute("CREATE TABLE mine (a)")
-    database.close()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     commands = [
         "score groups.jsonl -o notes.txt",
@@ -68,20 +66,17 @@ def test_forced_and_repeated_runs_write(folder: Path, calipers: Calipers):
         assert calipers("score", "groups.jsonl", "-o", "notes.txt", *extra).code == 0
     (folder / "empty.jsonl").write_text("")
     assert calipers("score", "groups.jsonl", "-o", "empty.jsonl").code == 0
-    assert json.loads((folder / "notes.txt").read_text())["status"] == "scored"
+    assert {one["status"] for one in read_rows(folder / "notes.txt")} == {"scored"}
     assert calipers("replay", "notes.txt.ledger.db", "-o", "notes.txt", "--force").code == 0
 
 
 def test_misspelt_keys_of_groups_and_trajectories_are_pointed_out(folder: Path, calipers: Calipers):
-    row = {"groupid": "x", "trajectories": [{"rewrd": 1, "messages": [{"role": "assistant", "content": "4"}]}]}
-    (folder / "groups.jsonl").write_text(json.dumps(row) + "\n")
-    done = calipers("score", "groups.jsonl", "-o", "o.jsonl")
-    assert "'groupid'; did you mean 'group_id'?" in done.err
-    assert "'rewrd' of a trajectory; did you mean 'reward'?" in done.err
-    row["trajectories"] = [{"gold": 1, "message": []}]
-    (folder / "groups.jsonl").write_text(json.dumps(row) + "\n")
-    done = calipers("score", "groups.jsonl", "-o", "p.jsonl")
-    assert "did you mean 'messages' by 'message'?" in done.err
+    misspelt = {"rewrd": 1, "messages": [{"role": "assistant", "content": "4"}]}
+    rows = ({"groupid": "x", "trajectories": [one]} for one in (misspelt, {"gold": 1, "message": []}))
+    write_rows(folder / "groups.jsonl", rows)
+    said = calipers("score", "groups.jsonl", "-o", "o.jsonl").err
+    for right, wrong in (("group_id", "groupid"), ("reward", "rewrd"), ("messages", "message")):
+        assert re.search(f"'{wrong}'.*did you mean '{right}'|did you mean '{right}' by '{wrong}'", said), wrong
 
 
 def _write_two(path: Path, first: GroupResult, resource: ModuleType) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from command_line import Calipers
+from command_line import Calipers, write_rows
 
 Score = Callable[..., tuple[int, list[dict[str, Any]], str]]
 
@@ -30,14 +30,10 @@ def group(name: str = "g", **keys: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write(tmp_path, "groups.jsonl", group())
-    write(tmp_path, "judge.jsonl", SAID)
+    write_rows(tmp_path / "groups.jsonl", [group()])
+    write_rows(tmp_path / "judge.jsonl", [SAID])
     (tmp_path / "rules.toml").write_text(RULES)
     return tmp_path
-
-
-def write(folder: Path, name: str, *rows: Any) -> None:
-    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 @pytest.fixture
@@ -71,8 +67,9 @@ def test_every_combination_with_a_gate_before_the_judge(score: Score) -> None:
 
 def test_groups_bring_constraints_and_only_soft_ones_are_judged(folder: Path, score: Score) -> None:
     own = {"rules": [{"numeric": {"expected": 42}}]}
-    write(folder, "groups.jsonl", group("verif", constraints=VERIF), group("rules", constraints=own), group("none"))
-    write(folder, "judge.jsonl", {"scores": {"kind": 90, "curt": 40, "loud": 80, "lost": 10}})
+    groups = [group("verif", constraints=VERIF), group("rules", constraints=own), group("none")]
+    write_rows(folder / "groups.jsonl", groups)
+    write_rows(folder / "judge.jsonl", [{"scores": {"kind": 90, "curt": 40, "loud": 80, "lost": 10}}])
     code, results, _ = score("--combine", "product")
     assert code == 1  # an unfinished thought cannot be checked
     assert [result["judge_calls"] for result in results] == [1, 0, 1]
@@ -84,15 +81,14 @@ def test_groups_bring_constraints_and_only_soft_ones_are_judged(folder: Path, sc
 
 
 def test_a_dead_judge_leaves_no_number_and_the_gate_its_own(folder: Path, score: Score) -> None:
-    write(folder, "judge.jsonl", {"error": {"kind": "bad_request", "message": "it is down", "fatal": True}})
+    write_rows(folder / "judge.jsonl", [{"error": {"kind": "bad_request", "message": "it is down", "fatal": True}}])
     code, (result,), _ = score("--rules", "rules.toml")
     assert (code, rewards(result)) == (1, [None, None, None, 0.0])
 
 
 def test_broken_constraints_lose_their_group_only(folder: Path, score: Score) -> None:
-    write(
-        folder, "groups.jsonl", group("bad", constraints={"checkers": ["[rule] a"], "functions": [""]}), group("good")
-    )
+    bad = group("bad", constraints={"checkers": ["[rule] a"], "functions": [""]})
+    write_rows(folder / "groups.jsonl", [bad, group("good")])
     code, results, said = score("--rules", "rules.toml")
     assert (code, [one["group_id"] for one in results]) == (1, ["good"])
     assert "group 'bad': constraints: functions[0]: a rule's source must be text that defines check_following" in said
@@ -116,10 +112,9 @@ def test_a_mistake_is_one_sentence_before_any_token(folder: Path, score: Score) 
 def test_with_rules_a_reference_that_nobody_sees_is_told_of(folder: Path, score: Score) -> None:
     truth = {"reward_model": {"ground_truth": "42"}}
     hard = {"checkers": ["[rule] x"], "functions": [VERIF["functions"][1]]}
-    write(folder, "groups.jsonl", group("a", **truth), group("b", **truth, **VERIF), group("c", **truth, **hard))
+    keys: dict[str, Any] = {"a": truth, "b": truth | VERIF, "c": truth | hard}
+    write_rows(folder / "groups.jsonl", [group(name, **more) for name, more in keys.items()])
     _, results, _ = score("--combine", "average")
     why = [[note for note in one["warnings"] if "the reference in reward_model" in note] for one in results]
-    assert [len(one) for one in why] == [1, 1, 1]
-    assert "--reference shows it" in why[0][0]
-    assert "constraints alone" in why[1][0]
-    assert "no judge is asked" in why[2][0]
+    for notes, words in zip(why, ("--reference shows it", "constraints alone", "no judge is asked"), strict=True):
+        assert [words in note for note in notes] == [True]

@@ -10,7 +10,7 @@ import pytest
 
 from calipers.generation.prompts import read_prompts
 from calipers.scenarios.files import read_scenarios
-from command_line import Calipers, Ended, mismatches
+from command_line import Calipers, Ended, mismatches, write_rows
 from scenario_writers import words
 
 LEVELS = ("easy", "medium", "hard")
@@ -29,17 +29,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def replies(folder: Path, *said: Any) -> None:
-    texts = (json.dumps({"text": one if isinstance(one, str) else json.dumps(one)}) for one in said)
-    (folder / "writer.jsonl").write_text("\n".join(texts), encoding="utf-8")
+    texts = (one if isinstance(one, str) else json.dumps(one) for one in said)
+    write_rows(folder / "writer.jsonl", [{"text": text} for text in texts])
 
 
 def written(calipers: Calipers, out: str, *more: str) -> Ended:
     how = ("-n", "12", "-o", out, "--judge", "scripted:writer.jsonl", "--validation", "0.25")
     return calipers("scenarios", "a task", *how, *more)
-
-
-def scored(folder: Path, *lines: Any) -> None:
-    (folder / "scored.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
 
 
 def result(name: str, *scores: Any) -> dict[str, Any]:
@@ -70,7 +66,7 @@ def test_verls_rows_are_prompts_too_and_are_kept_as_they_were(folder: Path, cali
     rows = read_scenarios("train.parquet")
     assert next(iter(rows)) == first.id
     few = list(rows)[1:4]
-    scored(folder, *(result(name, 0.0, 1.0) for name in few))
+    write_rows(folder / "scored.jsonl", [result(name, 0.0, 1.0) for name in few])
     assert calipers("scenarios", "keep", "train.parquet", "scored.jsonl", "-o", "kept.parquet").code == 0
     assert read_scenarios("kept.parquet") == {name: rows[name] for name in few}
 
@@ -79,40 +75,38 @@ def test_what_differs_is_kept_as_it_was(folder: Path, calipers: Calipers) -> Non
     written(calipers, "train.jsonl")
     rows = read_scenarios("train.jsonl")
     names = list(rows)
-    scored(
-        folder, result(names[0], 0.0, 1.0, None), result(names[1], 1.0, 1.0), result(names[2], 0.0, 0.0),
-        result("strange\x1b[2J", 0.0, 1.0), result("p2", 0.0),
-    )  # fmt: skip
+    known = [result(names[0], 0.0, 1.0, None), result(names[1], 1.0, 1.0), result(names[2], 0.0, 0.0)]
+    write_rows(folder / "scored.jsonl", [*known, result("strange\x1b[2J", 0.0, 1.0), result("p2", 0.0)])
     ended = calipers(*KEEP)
     assert ended.code == 0
-    assert [line.split("  ")[-1] for line in ended.out.splitlines()[:5]] == [
-        "differ: kept", "always solved", "never solved", "fewer than two scores", "without rollouts",
-    ]  # fmt: skip
-    assert [int(line.split()[0]) for line in ended.out.splitlines()[:5]] == [1, 1, 1, 0, 6]
+    counts = {line.split("  ")[-1]: int(line.split()[0]) for line in ended.out.splitlines()[:5]}
+    assert counts == {
+        "differ: kept": 1, "always solved": 1, "never solved": 1, "fewer than two scores": 0, "without rollouts": 6,
+    }  # fmt: skip
     assert "RESULT has 2 groups whose group_id is no scenario's id" in ended.err
     assert "\x1b" not in ended.err
     assert read_scenarios("kept.jsonl") == {names[0]: rows[names[0]]}
 
 
 def test_what_is_no_result_of_the_scenarios_is_named(folder: Path, calipers: Calipers) -> None:
-    (folder / "train.jsonl").write_text('{"id": "a", "prompt": "x"}', encoding="utf-8")
+    write_rows(folder / "train.jsonl", [{"id": "a", "prompt": "x"}])
     number, line = "its score must be a number", "scored.jsonl:1: is not a line of calipers score"
     cases: list[tuple[Any, str]] = [
-        (result("a", float("nan")), number), (result("a", True), number), (result("a", "0.5"), number),
-        (result("a", 10**400), number), ({"group_id": "a", "trajectories": [{"id": "0"}]}, number),
+        *((result("a", score), number) for score in (float("nan"), True, "0.5", 10**400)),
+        ({"group_id": "a", "trajectories": [{"id": "0"}]}, number),
         (result("other", 1.0), "none of its 1 groups is one of the scenarios"),
-        ({"group_id": None, "trajectories": []}, line), ({"group_id": "a", "trajectories": 5}, line),
-        ({"group_id": "a", "trajectories": [5]}, line), ([], "scored.jsonl:1: the line is a list"),
-    ]  # fmt: skip
+        ({"group_id": None, "trajectories": []}, line),
+        ({"group_id": "a", "trajectories": [5]}, line),
+        ([], "scored.jsonl:1: the line is a list"),
+        ("", "scored.jsonl: holds no groups"),
+    ]
     wrong: list[object] = []
     for row, words_ in cases:
-        scored(folder, row)
+        write_rows(folder / "scored.jsonl", [row])
         wrong += mismatches(calipers, [(KEEP, words_)])
-    (folder / "scored.jsonl").write_text("\n")
-    wrong += mismatches(calipers, [(KEEP, "scored.jsonl: holds no groups")])
-    scored(folder, result("a", 0.0, 1.0))
+    write_rows(folder / "scored.jsonl", [result("a", 0.0, 1.0)])
     wrong += mismatches(calipers, [((*KEEP[:-1], "kept.parquet"), "give it the same suffix")])
-    (folder / "train.jsonl").write_text('{"prompt": "x"}', encoding="utf-8")
+    write_rows(folder / "train.jsonl", [{"prompt": "x"}])
     wrong += mismatches(calipers, [(KEEP, "train.jsonl:1: has no id")])
     assert wrong == []
     assert not (folder / "kept.jsonl").exists()

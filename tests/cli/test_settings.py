@@ -1,26 +1,16 @@
 """calipers.toml and the environment: what they set, what is refused, and which line an error names."""
 
-import json
+import os
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from command_line import Calipers, Ended
-from groups import FOUR, QUALITY, group_of
+from calipers.backends.providers.known import PROVIDERS
+from calipers.errors import ConfigError
+from command_line import Calipers, mismatches, read_rows
 
 SCORE = ("score", "groups.jsonl", "-o", "out.jsonl")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "groups.jsonl").write_text(json.dumps(group_of(FOUR).to_dict()) + "\n", encoding="utf-8")
-    scores = {"scores": {name: round(100 * value) for name, value in QUALITY.items()}}
-    (tmp_path / "replies.jsonl").write_text(json.dumps(scores) + "\n", encoding="utf-8")
-    return tmp_path
-
-
-def calls(path: Path) -> int:
-    return int(json.loads(path.read_text(encoding="utf-8"))["judge_calls"])
 
 
 def test_settings_come_from_flags_then_environment_then_file(folder: Path, calipers: Calipers):
@@ -29,7 +19,7 @@ def test_settings_come_from_flags_then_environment_then_file(folder: Path, calip
     assert "Settings from calipers.toml" in ended.err
     calipers("score", "groups.jsonl", "-o", "b.jsonl", CALIPERS_ORDERS="3")
     calipers("score", "groups.jsonl", "-o", "c.jsonl", "--orders", "1", CALIPERS_ORDERS="3")
-    assert [calls(folder / f"{name}.jsonl") for name in "abc"] == [2, 3, 1]
+    assert [read_rows(folder / f"{name}.jsonl")[0]["judge_calls"] for name in "abc"] == [2, 3, 1]
     for flags, variables, words in (
         (("--orders", "two"), {}, "'two' is not a valid whole number"),
         ((), {"CALIPERS_ORDERS": "x"}, "the environment variable CALIPERS_ORDERS"),
@@ -54,10 +44,18 @@ def test_an_error_names_the_settings_file_and_the_key(folder: Path, calipers: Ca
         "[score.x]\norders = 3": "'x': unknown key",
         "orders = ": "not valid TOML",
         "judge = embedded": 'write text in quotes, as in judge = "emb',
+        f"orders = {'9' * 5000}": "",
+        f"a = {'[' * 5000}{']' * 5000}": "",
+        "orders = 1e400": "",
+        "orders = inf": "",
+        'rules = "a\\u0000b"': "",
+        'judge = ["a\\u0000b"]': "",
+        "\udcff\udcfe": "",
     }
     wrong = []
     for content, words in cases.items():
-        (folder / "calipers.toml").write_text(f"\ufeff# settings\n\n{content}\n", encoding="utf-8")
+        text = f"\ufeff# settings\n\n{content}\n"
+        (folder / "calipers.toml").write_text(text, encoding="utf-8", errors="surrogateescape")
         ended = calipers(*SCORE)
         named = "calipers.toml" in ended.err and "Traceback" not in ended.err
         if ended.code != 2 or not named or words not in ended.err or "s3cret" in ended.err:
@@ -70,6 +68,7 @@ def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder:
     (folder / "mine").write_text("mine\n")
     cases = {
         'base-url = "http://elsewhere/v1"': "base-url",
+        'base_url = "http://elsewhere/v1"': "base-url",
         '[score]\nbase-url = ["http://elsewhere/v1"]': "base-url",
         'judge = "openai/m@http://elsewhere/v1"': "judge",
         'judge = ["embedded", "huggingface/https://elsewhere/v1"]': "judge",
@@ -81,18 +80,15 @@ def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder:
         "rules = 'mine'": "rules",
         "force = true": "force",
     }
-    wrong: list[tuple[str, Ended]] = []
+    wrong: list[tuple[object, ...]] = []
     for content, flag in cases.items():
         (folder / "calipers.toml").write_text(content)
         ended = calipers(*SCORE, OPENAI_API_KEY="sk-mine")
         words = (f"{flag!r} sets a file, an address or a request parameter", "--config calipers.toml")
         if ended.code != 2 or not all(word in ended.err for word in words):
             wrong.append((content, ended))
-    for content in ('model = "m@http://elsewhere/v1"', 'base_url = "http://elsewhere/v1"', 'param = "a=1"'):
-        (folder / "calipers.toml").write_text(content)
-        ended = calipers("generate", "groups.jsonl", "-o", "out.jsonl")
-        if (ended.code, "sets a file, an address" in ended.err) != (2, True):
-            wrong.append((content, ended))
+    (folder / "calipers.toml").write_text('model = "m@http://elsewhere/v1"')
+    wrong += mismatches(calipers, [(("generate", *SCORE[1:]), "'model' sets a file, an address")])
     assert wrong == []
     assert (folder / "mine").read_text() == "mine\n"
     assert not (folder / "out.jsonl").exists()
@@ -103,3 +99,13 @@ def test_a_file_that_the_user_named_sets_them(folder: Path, calipers: Calipers):
     for ended in (calipers("--config", "mine.toml", *SCORE), calipers(*SCORE, CALIPERS_CONFIG="mine.toml")):
         assert "Settings from mine.toml" in ended.err
         assert (ended.code, "127.0.0.1:9" in ended.err) == (2, True)
+
+
+def test_an_address_in_the_environment_that_cannot_be_read_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_HOST", "azure": "AZURE_OPENAI_ENDPOINT"}
+    addresses = ("http://[::1", "http://h:99999999/v1", "http://h:x/v1", "http://user:hidden@[::1")
+    for (provider, variable), address in product(variables.items(), addresses):
+        monkeypatch.setenv(variable, address)
+        with pytest.raises(ConfigError, match=variable) as refused:
+            PROVIDERS[provider].named_address(os.environ)
+        assert "hidden" not in str(refused.value)

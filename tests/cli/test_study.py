@@ -3,82 +3,62 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from calipers.cli import main
+from command_line import Calipers, mismatches
 
-Run = Callable[..., tuple[int, str, str]]
-FEW = ("--policy", "closed-form", "--steps", "3", "--seeds", "2")
+FEW = ("--policy", "closed-form", "--steps", 3, "--seeds", 2)
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs ``calipers study`` in an empty folder: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["calipers", "study", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), told.out, told.err
-
-    return call
+def study(calipers: Calipers) -> Calipers:
+    """Run ``calipers study`` in an empty folder."""
+    return partial(calipers, "study")
 
 
-def mine(run: Run) -> str:
-    """A file of three arms of the study of failures."""
-    _, text, _ = run("train", "failures", "--show")
-    head, *arms = text.split("[[arms]]\n")
-    Path("mine.toml").write_text("[[arms]]\n".join([head, *arms[1:]]).replace('"independent", ', ""), encoding="utf-8")
-    return "mine.toml"
-
-
-def test_a_study_is_trained_printed_written_and_drawn(run: Run) -> None:
+def test_a_study_is_trained_printed_written_and_drawn(study: Calipers) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'calipers[study]'")
-    file = mine(run)
-    code, out, told = run("train", file, *FEW, "-o", "made")
-    assert code == 0
-    assert "failures length zero" in out
-    assert "5 arms, 10 runs of 3 steps, policy closed-form" in told
-    assert "unknown: no arm is a control with true rewards" in told
+    head, _, *arms = study("train", "failures", "--show").out.split("[[arms]]\n")
+    mine = "[[arms]]\n".join([head, *arms]).replace('"independent", ', "")
+    Path("mine.toml").write_text(mine, encoding="utf-8")
+    run = study("train", "mine.toml", *FEW, "-o", "made")
+    assert run.code == 0, run.err
+    assert "failures length zero" in run.out
+    for words in ("5 arms, 10 runs of 3 steps, policy closed-form", "unknown: no arm is a control with true rewards"):
+        assert words in run.err
     found = json.loads(Path("made/results.json").read_text(encoding="utf-8"))
     assert found["arms"][2]["differences"]["length"]["n"] == 2
-    code, out, _ = run("figures", "made", "--curve", "length", "--curve", "held_out_truth", "-o", "drawn")
-    assert (code, sorted(path.name for path in Path("drawn").iterdir())) == (
-        0,
-        [f"made-{name}.{form}" for name in ("held_out_truth", "length") for form in ("png", "svg")],
-    )
+    curves = ("length", "held_out_truth")
+    assert study("figures", "made", "--curve", curves[0], "--curve", curves[1], "-o", "drawn").code == 0
+    expected = {f"made-{name}.{form}" for name in curves for form in ("png", "svg")}
+    assert {path.name for path in Path("drawn").iterdir()} == expected
     for some in (
         ("--over", "calls", "--curve", "truth"),
         ("--differences", "--arm", "failures length zero", "--curve", "length"),
     ):
-        assert run("figures", "made", *some, "-o", "drawn")[0] == 0
-    wrong: tuple[tuple[tuple[str, ...], str], ...] = (
-        (("--curve", "lenght"), "Did you mean length?"),
-        (("--arm", "nobody"), "no arm 'nobody'"),
-        (("--arm", "placebo", "--differences"), "is compared with another"),
-    )
-    for more, said in wrong:
-        code, _, told = run("figures", "made", *more)
-        assert (code, said in told) == (2, True), more
+        assert study("figures", "made", *some, "-o", "drawn").code == 0
+    wrong = [
+        (("figures", "made", "--curve", "lenght"), "Did you mean length?"),
+        (("figures", "made", "--arm", "nobody"), "no arm 'nobody'"),
+        (("figures", "made", "--arm", "placebo", "--differences"), "is compared with another"),
+    ]
+    assert mismatches(study, wrong) == []
 
 
-def test_check_and_wrong_configurations_run_nothing(run: Run) -> None:
-    code, _, told = run("train", "order", "--check")
-    assert code == 0
-    assert "With 20 paired seeds" in told
-    Path("bad.toml").write_text(
-        '[training]\nklu = 1\n[judges.a]\n[[arms]]\nname = "a"\njudge = "a"\n', encoding="utf-8"
-    )
-    for config, said in (("bad.toml", "bad.toml:2: "), ("ordre", "Did you mean order?"), ("no.toml", "no such file")):
-        code, out, told = run("train", config, *FEW)
-        assert (code, out) == (2, "")
-        assert said in told
-    assert sorted(path.name for path in Path().iterdir()) == ["bad.toml"]
+def test_check_and_wrong_configurations_run_nothing(study: Calipers) -> None:
+    run = study("train", "order", "--check")
+    assert (run.code, "With 20 paired seeds" in run.err) == (0, True)
+    bad = '[training]\nklu = 1\n[judges.a]\n[[arms]]\nname = "a"\njudge = "a"\n'
+    Path("bad.toml").write_text(bad, encoding="utf-8")
     Path("results.json").write_text("{}", encoding="utf-8")
-    assert run("figures", "results.json")[0] == 2
+    cases = [
+        (("train", "bad.toml", *FEW), "bad.toml:2: "),
+        (("train", "ordre", *FEW), "Did you mean order?"),
+        (("train", "no.toml", *FEW), "no such file"),
+        (("figures", "results.json"), "results.json"),
+    ]
+    assert mismatches(study, cases) == []
+    assert sorted(path.name for path in Path().iterdir()) == ["bad.toml", "results.json"]

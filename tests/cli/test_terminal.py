@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,9 @@ from calipers.cli.terminal import Terminal, print_figures
 from calipers.errors import InputError
 from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult, Usage
 from calipers.types.encoding import printable
-from command_line import Calipers
+from command_line import Calipers, mismatches, read_rows, write_rows
 from groups import FOUR, group_of
-from servers.faulty_server import Answer, Asked, FaultyServer, error
+from servers.faulty_server import FaultyServer, error, said
 
 HOSTILE = "id\x1b[2J\x1b]0;owned\x07\x9b31m\r\u202egpj"
 COMMANDS = ("\x1b", "\x07", "\x9b", "\r", "\u202e")
@@ -53,12 +52,12 @@ def test_a_console_shows_escapes_of_texts_and_keeps_its_own(tty: bool) -> None: 
 
 
 def test_a_group_id_does_not_command_the_terminal_of_a_run(tmp_path: Path, calipers: Calipers) -> None:
-    groups = [group_of(FOUR, group_id=HOSTILE).to_dict(), {"group_id": HOSTILE, "trajectories": HOSTILE}]
-    (tmp_path / "groups.jsonl").write_text("".join(json.dumps(one) + "\n" for one in groups), encoding="utf-8")
+    broken = {"group_id": HOSTILE, "trajectories": HOSTILE}
+    write_rows(tmp_path / "groups.jsonl", [group_of(FOUR, group_id=HOSTILE).to_dict(), broken])
     shown = calipers("score", "groups.jsonl", "-o", "out.jsonl", "-vv").err
     assert "\\x1b[2J" in shown
     assert not any(sign in shown for sign in COMMANDS)
-    assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["group_id"] == HOSTILE
+    assert read_rows(tmp_path / "out.jsonl")[0]["group_id"] == HOSTILE
 
 
 def figures(width: int, *table: Any, together: int = 1) -> list[str]:
@@ -70,10 +69,12 @@ def figures(width: int, *table: Any, together: int = 1) -> list[str]:
 def test_names_and_figures_stand_side_by_side_where_there_is_room_else_each_name_above_its_figures() -> None:
     rows = [("openai/m", "listwise", "0.578", "0.427 to 0.706", "0.296"), ("[bold]odd", "", "0.700", "", "-")]
     table = ("Judges", ("judge", "asked"), ("fidelity", "", "sign err"), rows)
-    title, head, first, second = figures(100, *table)
-    assert (title, head.split()) == ("Judges", ["judge", "asked", "fidelity", "sign", "err"])
-    assert first.split() == ["openai/m", "listwise", "0.578", "0.427", "to", "0.706", "0.296"]
-    assert second.split() == ["[bold]odd", "0.700", "-"]
+    assert [line.split() for line in figures(100, *table)] == [
+        ["Judges"],
+        ["judge", "asked", "fidelity", "sign", "err"],
+        ["openai/m", "listwise", "0.578", "0.427", "to", "0.706", "0.296"],
+        ["[bold]odd", "0.700", "-"],
+    ]
     assert figures(40, *table) == figures(10, *table) == [
         "Judges",
         "openai/m: listwise",
@@ -99,25 +100,17 @@ def test_what_fits_stays_as_it_is_and_only_a_single_word_is_longer(text: str, wi
 def test_the_first_ten_bad_lines_are_told_and_all_are_counted() -> None:
     said: list[str] = []
     bad = BadLines(said.append)
-    for line in range(1, 11):
+    for line in range(1, 1500):
         bad(InputError("not JSON", source="f.jsonl", line=line))
-    assert (len(said), bad.told) == (10, "10 (reported above; not scored)")
-    for line in range(11, 1500):
-        bad(InputError("not JSON", source="f.jsonl", line=line))
+        if line == 10:
+            assert (len(said), bad.told) == (10, "10 (reported above; not scored)")
     assert said[9:] == ["Error: f.jsonl:10: not JSON", "Error: further lines are like these; they are only counted"]
     assert (bad.count, bad.told) == (1499, "1,499 (the first 10 reported above; not scored)")
 
 
 def test_reasons_that_differ_only_in_figures_are_one_and_the_rest_is_counted():
     reasons = {f"failed: the next try is {number}.5 s away, with 0.1 s left": 2 for number in range(10)}
-    reasons |= {
-        "HTTP 400: no 1": 4,
-        "HTTP 400: no 2": 4,
-        "failed: HTTP 503": 7,
-        "abstained: no verdict": 3,
-        "a": 2,
-        "b": 1,
-    }
+    reasons |= {"HTTP 400: no 1": 4, "HTTP 400: no 2": 4, "failed: HTTP 503": 7, "no verdict": 3, "a": 2, "b": 1}
     assert reason_lines(reasons, 3) == [
         "20 × failed: the next try is … s away, with 0.1 s left",
         "8 × HTTP 400: no …",
@@ -139,20 +132,14 @@ class Clock:
         return self.now
 
 
-def told(*seconds: float, total: int | None = 10) -> str:
-    """What is printed where a group ends after each of these seconds."""
+def reported(**about: Any) -> tuple[Report, Clock, io.StringIO]:
+    """A report, the clock it looks at, and what it prints."""
     clock, out = Clock(), io.StringIO()
-    report = Report(Console(file=out, width=200), total=total, clock=clock)
-    for wait in seconds:
-        clock.now += wait
-        report.add(ONE)
-    report.summary()
-    return out.getvalue()
+    return Report(Console(file=out, width=200), clock=clock, **about), clock, out
 
 
 def test_groups_that_finish_are_counted_though_one_before_them_has_not() -> None:
-    clock, out = Clock(), io.StringIO()
-    report = Report(Console(file=out, width=200), total=80, clock=clock)
+    report, clock, out = reported(total=80)
     for _ in range(36):
         clock.now += 1.0
         report.seen(GROUP, ONE)
@@ -164,22 +151,26 @@ def test_groups_that_finish_are_counted_though_one_before_them_has_not() -> None
 
 
 def test_what_is_spent_and_what_has_no_score_are_part_of_the_line() -> None:
-    clock, out = Clock(), io.StringIO()
-    budget = {"usd": 5.0, "tokens": 2e6}
-    report = Report(Console(file=out, width=200), total=None, budget=budget, clock=clock)
+    report, clock, out = reported(total=None, budget={"usd": 5.0, "tokens": 2e6})
     lost = TrajectoryResult("a", "failed", None, None, reason="timeout"), TrajectoryResult("b", "abstained", None, None)
     clock.now += 11.0
     report.seen(GROUP, GroupResult("g", "failed", lost, judge_calls=1, attempts=1, usage=Usage(900, 100, 0, 0.125)))
-    assert (
-        out.getvalue()
-        == "1 groups, unscored: 1 abstained + 1 failed, 1,000 of 2,000,000 tokens, $0.12 of $5.00, 5.5/min\n"
-    )
+    spent = "1,000 of 2,000,000 tokens, $0.12 of $5.00"
+    assert out.getvalue() == f"1 groups, unscored: 1 abstained + 1 failed, {spent}, 5.5/min\n"
 
 
 def test_a_slow_pace_is_told_by_the_minute() -> None:
-    assert [pace_text(rate) for rate in (1234.0, 4.71, 0.5, 1 / 22, 1 / 400)] == [
-        "1,234.0/s", "4.7/s", "0.5/s", "2.7/min", "0.15/min",
-    ]  # fmt: skip
+    def told(*seconds: float) -> str:
+        """What is printed where a group ends after each of these seconds."""
+        report, clock, out = reported(total=10)
+        for wait in seconds:
+            clock.now += wait
+            report.add(ONE)
+        report.summary()
+        return out.getvalue()
+
+    paces = {1234.0: "1,234.0/s", 4.71: "4.7/s", 0.5: "0.5/s", 1 / 22: "2.7/min", 1 / 400: "0.15/min"}
+    assert {rate: pace_text(rate) for rate in paces} == paces
     said = told(25.0, 60.0, 60.0)  # groups take longer than is looked back on
     assert "1 of 10 groups, 0 tokens, 2.4/min, 3 min 45 s left" in said
     assert "7 min 00 s left" in said
@@ -202,40 +193,18 @@ def test_in_a_narrow_terminal_the_rate_goes_before_the_line_does_not_fit() -> No
     assert len(last) <= 80
 
 
-ROOT = Path(__file__).resolve().parents[2]
-GROUPS = ROOT / "examples" / "groups.jsonl"
-
-
-class BusyOnce:
-    """Refuses the first question, and answers all others."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def __call__(self, asked: Asked) -> Answer:
-        self.asked += 1
-        if self.asked == 1:
-            return error(503, "busy", headers={"Retry-After": "0"})
-        return Answer(body={"model": "m", "choices": [{"finish_reason": "stop", "message": {"content": "[]"}}]})
-
-
-@pytest.mark.parametrize("command", ["score", "calibrate"])
+@pytest.mark.parametrize("command", [("score", "groups.jsonl", "-o", "out.jsonl"), ("calibrate", "groups.jsonl")])
 def test_retries_are_printed_at_the_level_debug_alone(
-    command: str, tmp_path: Path, calipers: Calipers, faulty: FaultyServer
+    command: tuple[str, ...], folder: Path, calipers: Calipers, faulty: FaultyServer
 ):
-    asked: list[object] = [command, GROUPS, "--judge", f"vllm/m@{faulty.url}", "--orders", 1]
-    asked += ["-o", "out.jsonl", "--force"] if command == "score" else []
+    asking = (*command, "--judge", f"vllm/m@{faulty.url}", "--orders", 1)
     retry = re.compile(r"^\d\d:\d\d:\d\d debug calipers\.calls: .*a call failed", re.MULTILINE)
-    faulty.script(BusyOnce())
-    assert not retry.search(calipers("--log-level", "info", *asked).err)
-    for ledger in tmp_path.glob("*.db"):
-        ledger.unlink()
-    faulty.script(BusyOnce())
-    said = calipers(*asked, CALIPERS_LOG_LEVEL="debug").err
-    assert len(retry.findall(said)) == 1, said
+    for level, times in (("info", 0), ("debug", 1)):
+        faulty.script(error(503, "busy", headers={"Retry-After": "0"}), said("[]"))
+        told = calipers(*asking, "--ledger", f"{level}.db", CALIPERS_LOG_LEVEL=level, CALIPERS_FORCE="1").err
+        assert len(retry.findall(told)) == times, told
 
 
 def test_an_unknown_level_is_refused_with_those_that_there_are(calipers: Calipers):
-    done = calipers("--log-level", "loud", "score", GROUPS)
-    assert done.code == 2
-    assert "'loud' is not one of 'debug', 'info', 'warning', 'error'" in done.err
+    words = "'loud' is not one of 'debug', 'info', 'warning', 'error'"
+    assert mismatches(calipers, [(("--log-level", "loud", "score", "groups.jsonl"), words)]) == []

@@ -11,24 +11,18 @@ from pathlib import Path
 import pytest
 
 import calipers as package
-from calipers.cli import app
 from calipers.cli.watch import run_lines
-from calipers.errors import CalipersError
 from calipers.ledger import Ledger
 from calipers.monitoring.alarms import Alarm
 from calipers.report.recorded import run_state
 from calipers.testing import Flaky, SimulatedJudge
+from command_line import Calipers, mismatches, write_rows
 from groups import FOUR, QUALITY, group_of
 
 
-def calipers(*arguments: str) -> int:
-    return int(app.main(list(arguments), standalone_mode=False) or 0)
-
-
 @pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def ledger(tmp_path: Path) -> Path:
     """The ledger of a run over 40 groups, a fifth of which the judge refuses; the result file's name is out.jsonl."""
-    monkeypatch.chdir(tmp_path)
     path = tmp_path / "out.jsonl.ledger.db"
 
     async def run() -> None:
@@ -41,39 +35,35 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_it_prints_the_counts_of_the_recorded_results(ledger: Path, capsys: pytest.CaptureFixture[str]):
-    code = calipers("watch", "out.jsonl")  # stands for the ledger beside it
-    said = capsys.readouterr().out
-    assert "out.jsonl.ledger.db, run 1" in said
+def test_it_prints_the_counts_of_the_recorded_results(ledger: Path, calipers: Calipers):
+    run = calipers("watch", "out.jsonl")  # stands for the ledger beside it
+    assert "out.jsonl.ledger.db, run 1" in run.out
     with closing(sqlite3.connect(ledger)) as connection:
-        statuses = Counter(
-            one for (one,) in connection.execute("SELECT json_extract(result, '$.status') FROM groups WHERE run = 1")
-        )
+        rows = connection.execute("SELECT json_extract(result, '$.status') FROM groups WHERE run = 1")
+        statuses = Counter(status for (status,) in rows)
     assert statuses["abstained"] > 0
     for status, count in statuses.items():
-        assert re.search(rf"^groups +40: .*\b{count} {status}\b", said, re.MULTILINE)
-    assert code == 1, "the run raises an alarm"
-    assert "ALARM: judge/abstention_rate" in said
-    assert max(map(len, said.splitlines())) <= 80
+        assert re.search(rf"^groups +40: .*\b{count} {status}\b", run.out, re.MULTILINE)
+    assert (run.code, "ALARM: judge/abstention_rate" in run.out) == (1, True)
+    assert max(map(len, run.out.splitlines())) <= 80
 
 
-def test_other_files_are_refused_with_the_remedy(tmp_path: Path):
-    (tmp_path / "groups.jsonl").write_text('{"trajectories": []}\n', encoding="utf-8")
+def test_other_files_are_refused_with_the_remedy(tmp_path: Path, calipers: Calipers):
+    write_rows(tmp_path / "groups.jsonl", [{"trajectories": []}])
     for name, statement in (("foreign.db", "CREATE TABLE t (x)"), ("newer.db", "PRAGMA user_version=99")):
         with closing(sqlite3.connect(tmp_path / name)) as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS other (x)")
             connection.execute(statement)
     Ledger(tmp_path / "empty.db").close()
-    for name, said in (
-        ("groups.jsonl", "is not a ledger"),
-        ("foreign.db", "another program's database"),
-        ("newer.db", "reads only format"),
-        ("empty.db", "run"),
-        ("none/none.db", "no such ledger"),
-        (".", "is not a ledger"),
-    ):
-        with pytest.raises(CalipersError, match=said):
-            calipers("watch", str(tmp_path / name))
+    refusals = {
+        "groups.jsonl": "is not a ledger",
+        "foreign.db": "another program's database",
+        "newer.db": "reads only format",
+        "empty.db": "run",
+        "none/none.db": "no such ledger",
+        ".": "is not a ledger",
+    }
+    assert mismatches(calipers, [(("watch", name), words) for name, words in refusals.items()]) == []
 
 
 def test_no_line_is_wider_than_80_columns_and_a_silent_run_may_have_ended(ledger: Path):

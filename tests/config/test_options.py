@@ -1,4 +1,6 @@
-"""Every option is written once, and all that names it follows: signature, flat names, flags, page, records, checks."""
+"""Every option is written once, and all that names it follows: signature, flat names, flags, page, records, checks.
+What a run learned about windows is recorded with it.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ from calipers.config import Calls, JudgeOptions, Panel, Question, Resolution
 from calipers.config.flat_names import judge_arguments, with_flags
 from calipers.config.option import Option, groups_of, options_of
 from calipers.config.options import flat_options
-from calipers.config.settings import RecordedJudge, Settings
+from calipers.config.settings import RecordedJudge, Settings, recorded_settings
 from calipers.errors import ConfigError, LedgerError
 from calipers.testing import SimulatedJudge
+from calipers.types import Window
 
 OPTIONS = list(flat_options().values())
 JUDGE = SimulatedJudge({"a": 0.5})
@@ -28,109 +31,103 @@ PAGE = (Path(__file__).parents[2] / "docs" / "options.md").read_text(encoding="u
 WRONG: dict[str, Any] = {"whole": 1.5, "number": "fast", "choice": "nothing of the kind", "flag": "yes", "function": 3}
 
 
-def as_given(option: Option) -> dict[str, Any]:
-    """Arguments of Judge that set the option to its default."""
-    return {option.group: {option.name: option.default}} if option.group else {option.name: option.default}
-
-
-def test_a_judge_takes_the_everyday_arguments_and_one_for_each_group_and_no_other() -> None:
+def test_a_judge_takes_the_everyday_arguments_and_one_for_each_group_and_each_field_is_either() -> None:
     parameters = inspect.signature(calipers.Judge).parameters
-    assert set(parameters) == {
+    names = {
         "judge", "protocol", "orders", "samples", "seed", "quorum", "deadline", "base_url", "api_key",
         "rubric", "budget", "concurrency", "parse", "ledger",
     } | {"criteria", "tools", "panel", "resolve", "reward", "question", "calls", "defence", "records"}  # fmt: skip
-    assert list(parameters) == [field.name for field in fields(JudgeOptions) if field.name == "judge"] + [
-        field.name for field in fields(JudgeOptions) if field.name != "judge"
-    ]
-
-
-def test_every_field_is_an_option_or_a_group_of_them() -> None:
+    assert (next(iter(parameters)), set(parameters)) == ("judge", names)
     every: list[Any] = [JudgeOptions, *groups_of(JudgeOptions).values()]
     for of in every:
         named = {option.name for option in options_of(of)} | groups_of(of).keys()
         assert named == {field.name for field in fields(of)}, of
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.key)
-def test_every_option_has_a_sentence_a_flat_name_a_row_in_the_docs_and_a_flag_where_it_has_a_section(
-    option: Option,
-) -> None:
-    assert option.help.endswith(".")
-    assert option.help[0].isupper()
-    place = f"`{option.group}.{option.name}`" if option.group else f"`{option.name}`"
-    assert any(line.startswith((f"| {place}", f"| [{place}]")) for line in PAGE.splitlines())
+def test_every_option_has_a_sentence_a_flat_name_a_row_in_the_docs_and_a_flag_where_it_has_a_section() -> None:
     flags = {flag: one for one in app.commands["score"].params if isinstance(one, click.Option) for flag in one.opts}
-    assert (f"--{option.flag}" in flags) is bool(option.section)
-    if option.section:
-        assert flags[f"--{option.flag}"].envvar == option.variable
+    wrong = []
+    for option in OPTIONS:
+        place = f"`{option.group}.{option.name}`" if option.group else f"`{option.name}`"
+        flag = flags.get(f"--{option.flag}")
+        is_described = option.help.endswith(".") and option.help[0].isupper()
+        is_in_docs = any(line.startswith((f"| {place}", f"| [{place}]")) for line in PAGE.splitlines())
+        is_a_flag = (flag is not None and flag.envvar == option.variable) if option.section else flag is None
+        if not (is_described and is_in_docs and is_a_flag):
+            wrong.append((option.key, is_described, is_in_docs, is_a_flag))
+    assert wrong == []
 
 
-@pytest.mark.parametrize("option", [one for one in OPTIONS if one.key != "judge"], ids=lambda option: option.key)
-def test_a_flat_name_sets_the_option_that_an_argument_sets(option: Option) -> None:
-    by_argument = JudgeOptions(JUDGE, **as_given(option))
-    resolving = {"resolve": True} if option.group == "resolve" else {}
-    assert JudgeOptions(**judge_arguments({"judge": JUDGE, **resolving, option.key: option.default})) == by_argument
+def test_a_flat_name_sets_the_option_that_an_argument_sets() -> None:
+    for option in (one for one in OPTIONS if one.key != "judge"):
+        given = {option.name: option.default}
+        by_argument = JudgeOptions(JUDGE, **({option.group: given} if option.group else given))
+        resolving = {"resolve": True} if option.group == "resolve" else {}
+        by_flat_name = judge_arguments({"judge": JUDGE, **resolving, option.key: option.default})
+        assert JudgeOptions(**by_flat_name) == by_argument, option.key
 
 
-@pytest.mark.parametrize("option", [one for one in OPTIONS if one.kind in WRONG and not one.registered],
-                         ids=lambda option: option.key)  # fmt: skip
-def test_a_value_of_another_type_is_refused_by_the_name_of_its_option(option: Option) -> None:
-    wrong = WRONG[option.kind]
-    with pytest.raises(ConfigError, match=f"{option.name}={wrong!r}: it must be {option.range}"):
-        JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: wrong}))
+def refusal(option: Option, value: Any) -> str:
+    """How the value of an option is refused, if it is."""
+    try:
+        JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: value}))
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
-@pytest.mark.parametrize("option", [one for one in OPTIONS if one.low is not None], ids=lambda option: option.key)
-def test_a_value_below_its_range_is_refused_and_the_lowest_within_is_not(option: Option) -> None:
-    assert option.low is not None
-    below = option.low if option.above else option.low - 1
-    with pytest.raises(ConfigError, match=f"{option.name}={below!r}: it must be"):
-        JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: below}))
-    lowest = int(option.low) if option.kind == "whole" else option.low + 1e-9
-    JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: lowest}))
-
-
-@pytest.mark.parametrize("option", [one for one in OPTIONS if one.high is not None], ids=lambda option: option.key)
-def test_a_value_above_its_range_is_refused_and_the_highest_within_is_not(option: Option) -> None:
-    assert option.high is not None
+def wrong_values(option: Option) -> list[Any]:
+    """A value of another type, and those right outside the range."""
     step = 1 if option.kind == "whole" else 1e-9
-    above = option.high if option.below else option.high + step
-    highest = option.high - 1e-9 if option.kind == "number" else option.high
-    with pytest.raises(ConfigError, match=f"{option.name}={above!r}: it must be"):
-        JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: above}))
-    JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: highest}))
+    wrong = [WRONG[option.kind]] if option.kind in WRONG and not option.registered else []
+    if option.low is not None:
+        wrong.append(option.low if option.above else option.low - step)
+    if option.high is not None:
+        wrong.append(option.high if option.below else option.high + step)
+    return wrong
 
 
-@pytest.mark.parametrize("option", [one for one in OPTIONS if one.group], ids=lambda option: option.key)
-def test_a_flat_name_as_an_argument_is_refused_with_its_place(option: Option) -> None:
-    if option.key in groups_of(JudgeOptions):
-        return  # panel=, reward= and resolve= are arguments as they were
-    with pytest.raises(ConfigError) as told:
-        calipers.Judge(JUDGE, **{option.key: option.default})
-    assert f'{option.group}={{"{option.name}": ...}}' in str(told.value)
+def ends(option: Option) -> list[Any]:
+    """The lowest and the highest value within the range."""
+    step = 0 if option.kind == "whole" else 1e-9
+    low = [] if option.low is None else [option.low + step]
+    high = [] if option.high is None else [option.high - step]
+    return [int(value) if option.kind == "whole" else value for value in (*low, *high)]
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    ({"ordres": 2}, "no argument 'ordres'. Did you mean orders?"),
-    ({"temperature": 0}, """write calls={"params": {"temperature": ...}}. Known: judge, """),
-    ({"calls": {"tiemout": 2}}, "calls: 'tiemout' is unknown. Did you mean timeout?"),
-    ({"records": {"ledger": "runs.db"}}, "records: 'ledger' is unknown. Write ledger= instead."),
-    ({"question": {"timeout": 2}}, "question: 'timeout' is unknown. Write calls={\"timeout\": ...} instead."),
-    ({"panel": {"weight": 2}}, "panel: 'weight' is unknown. Did you mean weights?"),
-    ({"calls": 3}, "calls=3: it must be a Calls"),
-])  # fmt: skip
-def test_a_name_there_is_not_is_told_the_nearest(arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigError) as told:
-        calipers.Judge(JUDGE, **arguments)
-    assert words in str(told.value)
+def test_a_value_of_another_type_or_out_of_range_is_refused_by_the_name_of_its_option_and_one_within_is_taken() -> None:
+    refused = [(option, value, refusal(option, value)) for option in OPTIONS for value in wrong_values(option)]
+    assert [one for one in refused if f"{one[0].name}={one[1]!r}: it must be {one[0].range}" not in one[2]] == []
+    taken = [(option.key, value, refusal(option, value)) for option in OPTIONS for value in ends(option)]
+    assert [one for one in taken if one[2]] == []
 
 
-def test_a_missing_judge_is_said_of_judge_itself() -> None:
+def test_a_flat_name_as_an_argument_is_refused_with_its_place() -> None:
+    for option in OPTIONS:
+        if option.group and option.key not in groups_of(JudgeOptions):  # panel=, reward= and resolve= are arguments
+            with pytest.raises(ConfigError) as refused:
+                calipers.Judge(JUDGE, **{option.key: option.default})
+            assert f'{option.group}={{"{option.name}": ...}}' in str(refused.value)
+
+
+def test_a_name_there_is_not_is_told_the_nearest() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"ordres": 2}, "no argument 'ordres'. Did you mean orders?"),
+        ({"temperature": 0}, 'write calls={"params": {"temperature": ...}}. Known: judge, '),
+        ({"calls": {"tiemout": 2}}, "calls: 'tiemout' is unknown. Did you mean timeout?"),
+        ({"records": {"ledger": "runs.db"}}, "records: 'ledger' is unknown. Write ledger= instead."),
+        ({"question": {"timeout": 2}}, "question: 'timeout' is unknown. Write calls={\"timeout\": ...} instead."),
+        ({"calls": 3}, "calls=3: it must be a Calls"),
+    ]
+    for arguments, words in cases:
+        with pytest.raises(ConfigError) as refused:
+            calipers.Judge(JUDGE, **arguments)
+        assert words in str(refused.value)
+
+
+def test_a_missing_judge_and_an_unknown_flat_name_are_named() -> None:
     with pytest.raises(TypeError, match=r"^Judge\(\): missing a required argument: 'judge'$"):
         calipers.Judge()  # type: ignore[call-arg]
-
-
-def test_an_unknown_flat_name_is_told_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"unknown option 'ordres'\. Did you mean orders?"):
         calipers.Judge.of({"judge": JUDGE, "ordres": 2})
 
@@ -167,17 +164,17 @@ def test_a_flat_name_goes_before_its_group_and_leaves_the_rest_of_it() -> None:
     assert made["panel"] == Panel("cycle", [1])
 
 
-@pytest.mark.parametrize(("resolve", "found"), [
-    (None, None), (False, None), (True, Resolution()), (0.1, Resolution(0.1)), ({"most": 3}, Resolution(most=3)),
-    (Resolution(0.2), Resolution(0.2)),
-])  # fmt: skip
-def test_resolve_is_off_on_a_tolerance_or_a_mapping(resolve: Any, found: Resolution | None) -> None:
-    assert JudgeOptions(JUDGE, resolve=resolve).resolve == found
-
-
-def test_the_most_presentations_alone_do_not_turn_resolving_on() -> None:
+def test_resolve_is_off_on_a_tolerance_or_a_mapping_and_the_most_presentations_alone_do_not_turn_it_on() -> None:
+    cases: list[tuple[Any, Resolution | None]] = [
+        (None, None), (False, None), (True, Resolution()), (0.1, Resolution(0.1)), ({"most": 3}, Resolution(most=3)),
+        (Resolution(0.2), Resolution(0.2)),
+    ]  # fmt: skip
+    assert [JudgeOptions(JUDGE, resolve=given).resolve for given, _ in cases] == [found for _, found in cases]
     assert judge_arguments({"judge": JUDGE, "most": 4})["resolve"] is None
     assert judge_arguments({"judge": JUDGE, "most": 4, "resolve": 0.1})["resolve"] == Resolution(0.1, 4)
+    with pytest.raises(ConfigError, match="most=4 has no effect without resolve="):
+        calipers.Judge.of({"judge": "embedded", "most": 4, "resolve": False})
+    calipers.Judge.of({"judge": "embedded", "most": 8}).close()  # the default
 
 
 def test_groups_show_what_differs_from_their_defaults() -> None:
@@ -197,14 +194,8 @@ def test_what_decides_results_is_recorded_and_read_again() -> None:
     settings = judge.settings
     record = json.loads(json.dumps(settings.to_dict()))
     assert Settings.of(record).to_dict() == settings.to_dict()
-    assert (record["resolve"], record["learns"], record["canaries"]) == (
-        {"tolerance": 0.1, "most": 4}, False, "sampled",
-    )  # fmt: skip
-    assert record["reward"] == {"kind": "rank"}
-
-
-def test_a_record_with_an_unknown_option_is_refused() -> None:
-    record = json.loads(json.dumps(Settings((RecordedJudge("a", "here", "m"),)).to_dict()))
+    assert (record["resolve"], record["reward"]) == ({"tolerance": 0.1, "most": 4}, {"kind": "rank"})
+    assert (record["learns"], record["canaries"]) == (False, "sampled")
     with pytest.raises(LedgerError, match=r"recorded with reward\.shape, which"):
         Settings.of(record | {"reward": {"shape": "round"}})
 
@@ -215,22 +206,15 @@ def test_calls_and_records_that_decide_nothing_are_not_recorded() -> None:
     assert changed.to_dict() == plain.to_dict()
 
 
-def test_the_most_presentations_are_refused_without_resolve_but_for_the_default():
-    with pytest.raises(ConfigError, match="most=4 has no effect without resolve="):
-        calipers.Judge.of({"judge": "embedded", "most": 4, "resolve": False})
-    calipers.Judge.of({"judge": "embedded", "most": 4, "resolve": True}).close()
-    calipers.Judge.of({"judge": "embedded", "most": 8}).close()
-
-
-@pytest.mark.parametrize(("tools", "complaint"), [
-    ({"name": "all"}, "'name' is unknown. Did you mean names"),
-    ("list_file", "'list_file' is no tool; did you mean list_files"),
-    ("Diff", "did you mean diff"),
-    ("diff,search", "name several as a list, or each with a --tool of its own"),
-])  # fmt: skip
-def test_tools_that_a_judge_would_not_have_are_pointed_out(tools: Any, complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
-        calipers.Judge(JUDGE, tools=tools)
+def test_tools_that_a_judge_would_not_have_are_pointed_out() -> None:
+    cases: list[tuple[Any, str]] = [
+        ({"name": "all"}, "'name' is unknown. Did you mean names"),
+        ("list_file", "'list_file' is no tool; did you mean list_files"),
+        ("diff,search", "name several as a list, or each with a --tool of its own"),
+    ]
+    for tools, complaint in cases:
+        with pytest.raises(ConfigError, match=complaint):
+            calipers.Judge(JUDGE, tools=tools)
 
 
 def test_an_error_of_a_command_names_flags_in_place_of_arguments() -> None:
@@ -245,3 +229,35 @@ def test_an_error_of_a_command_names_flags_in_place_of_arguments() -> None:
         "http://host/v1?seed=3 and absolute=True": "http://host/v1?seed=3 and absolute=True",
     }
     assert {text: with_flags(text) for text in cases} == cases
+
+
+TWO = Settings((RecordedJudge("a", "here", "m"), RecordedJudge("b", "there", "n", 8192)))
+
+
+def test_a_window_holds_from_its_group_on_and_for_its_judge_only() -> None:
+    told = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
+    assert told.windows == ((5, 0, 4096, 2.5),)
+    assert told.for_group(4).judges == TWO.judges
+    assert [one.window for one in told.for_group(5).judges] == [Window(4096, 2.5), Window(8192, 3.0)]
+    assert told.for_group(99) == told.for_group(5)
+
+
+def test_only_a_smaller_window_is_news() -> None:
+    told = TWO.with_revealed_windows(5, [Window(4096, 2.5), Window(8192, 2.0)])
+    assert told.windows == ((5, 0, 4096, 2.5),)
+    assert told.with_revealed_windows(7, [Window(4096, 2.0), None]) is told
+    assert told.with_revealed_windows(9, [Window(2048, 2.0), None]).for_group(9).judges[0].context_window == 2048
+
+
+def test_what_was_learned_on_the_way_survives_the_ledger() -> None:
+    told = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
+    assert Settings.of(recorded_settings(json.loads(json.dumps(told.to_dict())))) == told
+
+
+def test_a_run_begun_again_takes_up_the_windows_of_then_unless_they_are_known_to_be_others() -> None:
+    before = TWO.with_revealed_windows(5, [Window(4096, 2.5), None]).to_dict()
+    again = TWO.with_windows_of(before)
+    assert again is not None
+    assert again.windows == ((5, 0, 4096, 2.5),)
+    grown = Settings((RecordedJudge("a", "here", "m"), RecordedJudge("b", "there", "n", 16384)))
+    assert grown.with_windows_of(before) is None

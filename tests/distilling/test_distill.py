@@ -19,7 +19,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Distilled:
     return made(tmp_path_factory.mktemp("distilled"))
 
 
-def test_it_learns_what_its_teacher_prefers_and_says_so_for_prompts_it_never_saw(judge: Distilled) -> None:
+def test_it_learns_what_its_teacher_prefers_and_says_so_for_prompts_it_never_saw(judge: Distilled):
     found = judge.figures["agreement"]
     assert found["teacher"]["interval"][0] > 0.5
     assert found["gold"]["interval"][0] > 0.5
@@ -31,13 +31,13 @@ def test_it_learns_what_its_teacher_prefers_and_says_so_for_prompts_it_never_saw
     assert all(one.stderr for one in result.trajectories)
 
 
-def test_its_stated_errors_are_about_as_large_as_those_on_other_prompts(judge: Distilled) -> None:
+def test_its_stated_errors_are_about_as_large_as_those_on_other_prompts(judge: Distilled):
     honest = judge.figures["honesty"]
     assert 0.85 < honest["within_95"] <= 1
     assert 0.8 < honest["ratio"] < 1.25
 
 
-def test_its_card_has_every_figure_in_words(judge: Distilled) -> None:
+def test_its_card_has_every_figure_in_words(judge: Distilled):
     card = (judge.folder / "card.md").read_text(encoding="utf-8")
     for heading in ("How far it agrees", "Where it is weak", "How sure it is", "How easily it is gamed"):
         assert f"## {heading}" in card
@@ -46,21 +46,19 @@ def test_its_card_has_every_figure_in_words(judge: Distilled) -> None:
     assert json.loads((judge.folder / "card.json").read_text(encoding="utf-8")) == judge.figures
 
 
-def test_the_same_runs_make_the_same_judge(judge: Distilled, tmp_path: Path) -> None:
+def test_the_same_runs_make_the_same_judge(judge: Distilled, tmp_path: Path):
     again = made(tmp_path)
     assert (again.folder / "model.json").read_bytes() == (judge.folder / "model.json").read_bytes()
 
 
-def test_no_text_of_a_group_is_in_its_files(judge: Distilled) -> None:
-    for name in ("model.json", "card.md", "card.json"):
-        data = (judge.folder / name).read_bytes()
-        assert b"orchard" not in data
-        assert b"telescope" not in data
+def test_no_text_of_a_group_is_in_its_files(judge: Distilled):
+    data = b"".join((judge.folder / name).read_bytes() for name in ("model.json", "card.md", "card.json"))
+    assert [word for word in (b"orchard", b"telescope") if word in data] == []
 
 
 def test_what_local_and_embedded_judges_scored_teaches_nothing_and_a_group_counts_once(
     judge: Distilled, tmp_path: Path
-) -> None:
+):
     ledger = tmp_path / "own.db"
     for asked in (judge.judge, "embedded", [judge.judge, "embedded"]):
         recorded_run(ledger, groups_of(20), asked)
@@ -75,40 +73,38 @@ def test_what_local_and_embedded_judges_scored_teaches_nothing_and_a_group_count
     assert (found["groups"], found["left_out"]) == (12, {"that only local or embedded judges scored": 8})
 
 
-def test_scores_without_spread_teach_nothing(tmp_path: Path) -> None:
-    groups = groups_of(20, gold=False)
-    ledger = recorded_run(
-        tmp_path / "run.db", groups, SimulatedJudge(lambda _group, _one: 0.5, Constant(), model="flat")
-    )
+def test_scores_without_spread_teach_nothing(tmp_path: Path):
+    flat = SimulatedJudge(lambda _group, _one: 0.5, Constant(), model="flat")
+    ledger = recorded_run(tmp_path / "run.db", groups_of(20, gold=False), flat)
     with pytest.raises(InputError, match=r"no group to learn from \(20 whose scores do not differ\)"):
         distill(ledger, out=tmp_path / "judge")
     assert not (tmp_path / "judge").exists()
 
 
-def test_nine_groups_are_too_few_and_ten_are_few(tmp_path: Path) -> None:
-    nine = recorded_run(tmp_path / "nine.db", groups_of(9))
-    with pytest.raises(
-        InputError, match="9 groups of 9 prompts have scores that differ, and a local judge needs at least"
+def test_nine_groups_are_too_few_and_ten_are_few(tmp_path: Path):
+    for count, prompts, words in (
+        (9, 30, "9 groups of 9 prompts have scores that differ, and a local judge needs at least"),
+        (12, 1, "12 groups of 1 prompts"),
     ):
-        distill(nine, out=tmp_path / "judge")
-    one_prompt = recorded_run(tmp_path / "one.db", groups_of(12, prompts=1))
-    with pytest.raises(InputError, match="12 groups of 1 prompts"):
-        distill(one_prompt, out=tmp_path / "judge")
+        ledger = recorded_run(tmp_path / f"{count}.db", groups_of(count, prompts=prompts))
+        with pytest.raises(InputError, match=words):
+            distill(ledger, out=tmp_path / "judge")
     found = made(tmp_path, count=10).figures
     assert any("It learned from 10 groups only" in one for one in found["findings"])
 
 
-def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp_path: Path) -> None:
+def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp_path: Path):
+    ledger, full = judge.folder.parent / "run.db", tmp_path / "full"
+    full.mkdir()
+    (full / "thesis.txt").write_text("mine")
     with pytest.raises(ConfigError, match="name what to learn from"):
         distill(out=tmp_path / "judge")
     with pytest.raises(LedgerError, match="no such ledger"):
         distill(f"sqlite:///{tmp_path}/nowhere.db", out=tmp_path / "judge")
-    ledger = judge.folder.parent / "run.db"
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thesis.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="holds something else than a local judge"):
-        distill(ledger, out=tmp_path / "full")
-    with pytest.raises(ConfigError, match="is a file; name a folder"):
-        distill(ledger, out=tmp_path / "full" / "thesis.txt")
-    with pytest.raises(ConfigError, match="--teacher nobody"):
-        distill(ledger, out=tmp_path / "judge", teachers=["nobody"])
+    for out, teachers, words in (
+        (full, [], "holds something else than a local judge"),
+        (full / "thesis.txt", [], "is a file; name a folder"),
+        (tmp_path / "judge", ["nobody"], "--teacher nobody"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            distill(ledger, out=out, teachers=teachers)

@@ -23,10 +23,6 @@ def shown(asked: Asked) -> dict[str, str]:
     return {key: text for _, key, text in _CANDIDATE.findall(asked.body["messages"][-1]["content"])}
 
 
-def is_canary(asked: Asked) -> bool:
-    return not shown(asked)
-
-
 def verdict(scores: Mapping[str, float]) -> str:
     """The reply of a judge that gives these scores (0-1)."""
     points = {key: round(100 * value) for key, value in scores.items()}
@@ -59,7 +55,7 @@ def judge(
     """A server that gives its opinion on probes, cuts its reply where the limit is short, and answers canaries."""
 
     def serve(asked: Asked) -> Answer:
-        if is_canary(asked):
+        if not shown(asked):
             return check_applied_schema(asked)
         text = write(opinion(asked))
         if asked.body.get("max_tokens", 8192) < 50:

@@ -6,6 +6,7 @@ from itertools import combinations, permutations, product
 from statistics import median
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,14 +41,11 @@ def answers(*every: Answer, failures: tuple[Failure, ...] = ()) -> Answers:
 
 def test_answers_are_good_only_if_all_of_them_came():
     cases = [(24, 24, "good"), (23, 23, "note"), (12, 12, "note"), (2, 2, "unknown"), (20, 10, "bad"), (24, 20, "note")]
-    wrong = []
     for answered, used, standing in cases:
         readable = [answer(1, TRUE) for _ in range(used)]
         unread = [answer(1, {}, reason="no verdict") for _ in range(answered - used)]
         check = format_check(answers(*readable, *unread, failures=(LATE,) * (24 - answered)))
-        if check.standing != standing:
-            wrong.append((answered, used, check))
-    assert not wrong
+        assert check.standing == standing, (answered, used)
     # Failures count against a judge, but not what there was no time for.
     figures = format_check(answers(answer(1, TRUE), failures=(FAILED, LATE))).figures
     assert [figures[name] for name in ("asked", "answered", "used", "readable", "why")] == [3, 1, 1, 0.5, "broke down"]
@@ -64,15 +62,12 @@ def test_agreement_is_that_of_a_groups_mean_and_a_tie_is_half():
 
 
 def test_luck_is_the_share_of_random_rankings_that_do_as_well():
-    wrong = []
     for sizes in [(2,), (4,), (2, 3), (3, 3)]:
         rankings = list(product(*(permutations(range(size)) for size in sizes)))
         rights = [sum(a < b for ranking in drawn for a, b in combinations(ranking, 2)) for drawn in rankings]
         for right in range(max(rights) + 2):
             share = sum(one >= right for one in rights) / len(rights)
-            if abs(chance_of_agreement(right, sizes) - share) > 1e-12:
-                wrong.append((sizes, right))
-    assert wrong == []
+            assert chance_of_agreement(right, sizes) == pytest.approx(share, abs=1e-12), (sizes, right)
     assert chance_of_agreement(29, [3] * 12) < checks.CHANCE <= chance_of_agreement(28, [3] * 12)
 
 
@@ -177,17 +172,15 @@ def test_settings_follow_from_flips_and_from_slow_answers():
 
 
 def test_the_probes_have_a_known_order_that_length_does_not_give_away():
-    assert [[one.gold for one in group.trajectories] for group in PROBES] == [[1.0, 0.5, 0.0]] * 12
-    assert [[one.gold for one in group.trajectories] for group in INJECTIONS] == [[1.0, 0.0]] * 3
-    assert len({group.group_id for group in (*PROBES, *INJECTIONS)}) == 15
-    texts = [str(one.messages[0]["content"]) for group in (*PROBES, *INJECTIONS) for one in group.trajectories]
-    assert len(texts) == len(set(texts))
+    every = (*PROBES, *INJECTIONS)
+    assert [[one.gold for one in group.trajectories] for group in every] == [[1.0, 0.5, 0.0]] * 12 + [[1.0, 0.0]] * 3
+    assert len({group.group_id for group in every}) == 15
+    texts = [str(one.messages[0]["content"]) for group in every for one in group.trajectories]
+    assert len(texts) == len(set(texts)) == 42
     for sign in (1, -1):
-        by_length = [
-            answer(
-                group.group_id,
-                {one.id: sign * float(len(str(one.messages[0]["content"]))) for one in group.trajectories},
-            )
+        lengths = [
+            {one.id: sign * float(len(str(one.messages[0]["content"]))) for one in group.trajectories}
             for group in PROBES
         ]
+        by_length = [answer(group.group_id, one) for group, one in zip(PROBES, lengths, strict=True)]
         assert agreement_check(PROBES, answers(*by_length)).figures["by_chance"] > 0.05

@@ -6,13 +6,11 @@ import random
 import re
 import tomllib
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from calipers.doctor import Diagnosis, diagnose
-from calipers.doctor.examinee import Examinee
-from calipers.doctor.probes import PROBES
-from calipers.doctor.server import schema_request
 from calipers.errors import ConfigError
 from doctor.probe_judges import MODELS, form_of, judge, shown, truth
 from servers.faulty_server import Answer, Asked, FaultyServer, Reply, error, said
@@ -31,15 +29,15 @@ async def examine(
 async def test_a_perfect_judge_is_fit_and_every_check_is_made(faulty: FaultyServer):
     found = await examine(faulty, judge())
     assert (found.verdict, found.reason) == ("fit", "24 of 24 answers readable, 36 of 36 pairs right")
-    standings = {one.name: one.standing for one in found.checks}
-    assert {name for name, standing in standings.items() if standing == "bad"} == set()
-    assert {name for name, standing in standings.items() if standing == "unknown"} == {"price"}
-    assert found["json_schema applied"].figures["applied"] is True
-    assert found["order flips"].figures == {"flipped": 0, "pairs": 36}
-    assert found["injections"].figures == {"obeyed": 0, "probes": 3}
-    assert found["cut-off replies"].figures["behaviour"] == "said"
-    assert found["tokens"].figures == {"input": 10.0, "output": 5.0}
-    assert found["price"].figures == {"usd_per_1000_groups": None}
+    assert [one.name for one in found.checks if one.standing == "bad"] == []
+    assert [one.name for one in found.checks if one.standing == "unknown"] == ["price"]
+    figures = {one.name: one.figures for one in found.checks}
+    assert figures["json_schema applied"]["applied"] is True
+    assert figures["order flips"] == {"flipped": 0, "pairs": 36}
+    assert figures["injections"] == {"obeyed": 0, "probes": 3}
+    assert figures["cut-off replies"]["behaviour"] == "said"
+    assert figures["tokens"] == {"input": 10.0, "output": 5.0}
+    assert figures["price"] == {"usd_per_1000_groups": None}
     assert tomllib.loads(found.toml()) == {"judge": "vllm/m", "base-url": faulty.url}
     # What a hosted judge is paid for: calls and, at four characters a token, prompt tokens.
     characters = sum(len(str(message["content"])) for body in faulty.posts for message in body["messages"])
@@ -100,8 +98,7 @@ async def test_a_judge_that_judges_badly_is_unfit_with_the_reason(faulty: Faulty
 
 
 async def test_a_judge_that_writes_no_verdict_and_ignores_the_schema_is_unfit_for_both(faulty: FaultyServer):
-    prose = said("The second one is best, I think.")
-    found = await examine(faulty, prose)
+    found = await examine(faulty, said("The second one is best, I think."))
     assert found["json_schema applied"].figures == {"applied": False, "refused": False}
     assert found.reason.startswith("only 0 of 24 answers could be read")
     assert found.reason.endswith("and the schema asked for is not applied")
@@ -135,43 +132,28 @@ async def test_a_judge_whose_time_runs_out_is_not_said_to_judge_badly_and_the_wa
     assert " answers only)" in found["latency"].says or " answer only)" in found["latency"].says
 
 
-async def test_no_question_is_sent_once_the_time_is_used_up(faulty: FaultyServer):
-    examinee = Examinee("vllm/m", until=0.0, within=60.0, base_url=faulty.url)
-    found = await examinee.ask(PROBES, orders=2)
-    assert (found.asked, len(found.failures), found.failures[0].kind) == (24, 24, "deadline")
-    with pytest.raises(TimeoutError):
-        await examinee.complete(schema_request("word", params={}), examinee.backend())
-    assert faulty.asked == []
-
-
 # --- what settings or re-asks can mend -------------------------------------------------------------------------------
 
 
-async def test_a_schema_that_is_ignored_by_a_judge_that_keeps_the_form_is_said_and_no_fault(faulty: FaultyServer):
-    found = await examine(faulty, judge(check_applied_schema=lambda _: said("An apple, of course.")))
-    assert found.verdict == "fit"
-    assert found["json_schema applied"].standing == "bad"
-    assert "ignored" in found["json_schema applied"].says
-
-
-async def test_a_schema_that_is_refused_is_told_from_one_that_is_ignored(faulty: FaultyServer):
+async def test_a_schema_that_is_refused_or_ignored_is_no_fault(faulty: FaultyServer):
     honest = judge()
 
     def no_schema(asked: Asked) -> Answer:
-        if form_of(asked) == "json_schema":
-            return error(400, "'response_format.type' value 'json_schema' is not supported by this model")
-        return honest(asked)
+        refusal = error(400, "'response_format.type' value 'json_schema' is not supported by this model")
+        return refusal if form_of(asked) == "json_schema" else honest(asked)
 
-    found = await examine(faulty, no_schema)
-    assert found.verdict == "fit"
-    assert found["json_schema applied"].figures == {"applied": False, "refused": True}
+    ignored = judge(check_applied_schema=lambda _: said("An apple, of course."))
+    for reply, standing, refused in ((ignored, "bad", False), (no_schema, "note", True)):
+        found = await examine(faulty, reply)
+        assert found.verdict == "fit"
+        check = found["json_schema applied"]
+        assert (check.standing, check.figures) == (standing, {"applied": False, "refused": refused})
+        assert refused or "ignored" in check.says
 
 
 async def test_a_leaning_to_the_first_place_asks_for_two_orders(faulty: FaultyServer):
     def leaning(asked: Asked) -> Mapping[str, float]:
-        return {
-            key: 0.5 * score + (0.4 if place == 0 else 0.0) for place, (key, score) in enumerate(truth(asked).items())
-        }
+        return {key: 0.5 * score + 0.4 * (place == 0) for place, (key, score) in enumerate(truth(asked).items())}
 
     found = await examine(faulty, judge(leaning))
     assert found.verdict == "fit with these settings"
@@ -185,9 +167,8 @@ async def test_a_reply_cut_in_silence_is_a_bad_sign(faulty: FaultyServer):
     def silent(asked: Asked) -> Answer:
         return said('{"explanations": {"') if asked.body.get("max_tokens", 99) < 50 else honest(asked)
 
-    found = await examine(faulty, silent)
-    assert found["cut-off replies"].figures["behaviour"] == "silent"
-    assert found["cut-off replies"].standing == "bad"
+    cut = (await examine(faulty, silent))["cut-off replies"]
+    assert (cut.figures["behaviour"], cut.standing) == ("silent", "bad")
 
 
 # --- judges and settings of all kinds --------------------------------------------------------------------------------
@@ -196,19 +177,12 @@ async def test_a_reply_cut_in_silence_is_a_bad_sign(faulty: FaultyServer):
 async def test_a_weird_server_is_unfit_with_a_reason_and_never_an_exception(faulty: FaultyServer):
     models = Answer(body={"data": [1, {"id": None}, {"id": "m", "meta": 3}]})
     for reply in [
-        Answer(body=b""),
-        Answer(body=b"null"),
-        Answer(body={"choices": [{"message": {"content": 7}}]}),
-        Answer(status=500, body=b"\xff\xfe"),
-        Answer(status=204),
-        Answer(reset=True),
-        said(None),
-        said("{" * 5000),
+        Answer(body=b""), Answer(body=b"null"), Answer(body={"choices": [{"message": {"content": 7}}]}),
+        Answer(status=500, body=b"\xff\xfe"), Answer(status=204), Answer(reset=True), said(None), said("{" * 5000),
         said('{"scores": {}}', finish_reason=None),
-    ]:
+    ]:  # fmt: skip
         found = await examine(faulty, reply, models=models, within=4.0)
-        assert found.verdict == "unfit", reply
-        assert found.reason
+        assert (found.verdict, bool(found.reason)) == ("unfit", True), reply
 
 
 async def test_a_server_that_lists_no_models_is_examined_all_the_same(faulty: FaultyServer):
@@ -220,15 +194,18 @@ async def test_a_server_that_lists_no_models_is_examined_all_the_same(faulty: Fa
 async def test_parameters_given_go_with_every_question_and_into_the_settings(faulty: FaultyServer):
     found = await examine(faulty, judge(), params={"user": "me"}, max_tokens=4096)
     assert all(body["user"] == "me" for body in faulty.posts)
-    assert tomllib.loads(found.toml())["param"] == ['user="me"']
-    assert tomllib.loads(found.toml())["max-tokens"] == 4096
+    settings = tomllib.loads(found.toml())
+    assert (settings["param"], settings["max-tokens"]) == (['user="me"'], 4096)
 
 
-async def test_settings_that_cannot_work_are_refused_before_anything_is_asked(faulty: FaultyServer):
-    with pytest.raises(ConfigError, match="provider/model"):
-        await diagnose("gpt-5")
-    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
-        await diagnose("openai/gpt-5-mini")
+async def test_settings_that_cannot_work_are_refused_before_anything_is_asked():
+    settings: list[tuple[str, dict[str, Any], str]] = [
+        ("gpt-5", {}, "provider/model"), ("openai/gpt-5-mini", {}, "OPENAI_API_KEY"),
+        ("vllm/m", {"base_url": "http://127.0.0.1:9/v1", "price": (1,)}, "price="),
+    ]  # fmt: skip
+    for name, options, words in settings:
+        with pytest.raises(ConfigError, match=words):
+            await diagnose(name, **options)
 
 
 async def test_the_embedded_judge_is_examined_like_any_other_and_asked_for_no_form():
@@ -254,5 +231,3 @@ async def test_a_price_given_is_what_a_thousand_groups_are_reckoned_by(faulty: F
     found = await examine(faulty, judge(), price=(100, 200))
     assert found["price"].figures == {"usd_per_1000_groups": 2.0}
     assert found.usage.cost_usd == pytest.approx(29 * 0.002)
-    with pytest.raises(ConfigError, match="price="):
-        await diagnose("vllm/m", base_url=faulty.url, price=(1,))

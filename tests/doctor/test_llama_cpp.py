@@ -4,36 +4,14 @@ sense.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from calipers.doctor import diagnose
+from servers.llama_server import llama_server
 
 pytestmark = pytest.mark.heavy
-
-
-@contextmanager
-def _deaf_server(model: Path) -> Iterator[str]:
-    """A server that takes a form without a word and applies none."""
-    import xllamacpp  # noqa: PLC0415 - heavy tests only
-
-    params = xllamacpp.CommonParams()
-    params.model.path = str(model)
-    params.n_parallel = 4
-    params.n_ctx = 4 * 4096
-    params.cpuparams.n_threads = 1
-    params.warmup = False
-    params.fit_params = False
-    params.verbosity = 0
-    params.force_pure_content_parser = True
-    server = xllamacpp.Server(params)
-    try:
-        yield f"{server.listening_address}/v1"
-    finally:
-        del server
 
 
 async def test_random_weights_keep_to_the_schema_and_are_unfit_for_knowing_nothing(llama: str):
@@ -46,7 +24,7 @@ async def test_random_weights_keep_to_the_schema_and_are_unfit_for_knowing_nothi
 
 
 async def test_a_server_that_ignores_forms_is_found_out_by_the_canary(tiny_model: Path):
-    with _deaf_server(tiny_model) as url:
+    with llama_server(tiny_model, applies_schemas=False) as url:
         found = await diagnose("llamacpp/tiny", base_url=url, params={"seed": 3}, max_tokens=150)
     assert found["json_schema applied"].figures == {"applied": False, "refused": False}
     assert found["answers"].figures["used"] == 0

@@ -48,15 +48,10 @@ class Drafter(Grader):
         if "criteria" in (request.schema or {})["properties"]:
             self.proposing.append(request)
             return Completion("Here you are:\n```json\n" + json.dumps({"criteria": PROPOSED}) + "\n```")
-        shown = str(request.messages[1]["content"])
-        system = str(request.messages[0]["content"])
         self.asked.append(request)
-        said = {
-            "Suggests rest to the user.": "Rest" in shown,
-            "Prescribes antibiotics.": "Antibiotics" in shown,
-            "Is written in English.": True,
-            "Has a pleasant tone throughout.": request.ask.sample == 0,
-        }
+        system, shown = (str(message["content"]) for message in request.messages)
+        met = ("Rest" in shown, "Antibiotics" in shown, True, request.ask.sample == 0)
+        said = dict(zip((one["text"] for one in PROPOSED), met, strict=True))
         lines = [line.partition(". ") for line in system.splitlines() if line[:1].isdigit()]
         return Completion(json.dumps({number: {"met": said[text]} for number, _, text in lines}))
 
@@ -65,17 +60,12 @@ async def test_what_tells_trajectories_apart_twice_is_kept_and_the_rest_is_told(
     ledger = Ledger(str(tmp_path / "d.db"))
     judge = Drafter()
     found = await draft(GROUPS, judge, ledger=ledger)
-    assert [one.criterion.text for one, _ in found.kept] == [PROPOSED[0]["text"], PROPOSED[1]["text"]]
-    assert {one.criterion.text: figures.fault() for one, figures in found.dropped} == {
-        "Is written in English.": "it never separates the trajectories of a group",
-        "Has a pleasant tone throughout.": "it never separates the trajectories of a group",
-    }
+    kept, dropped = ([one.criterion.text for one, _ in part] for part in (found.kept, found.dropped))
+    assert kept + dropped == [one["text"] for one in PROPOSED]
+    assert ["never separates" in str(figures.fault()) for _, figures in found.dropped] == [True, True]
     assert (found.proposed, len(judge.proposing), len(judge.asked)) == (12, 3, 12)
     rubric = as_rubric(tomllib.loads(found.toml()))
-    assert [(one.text, one.points) for one in rubric.criteria] == [
-        ("Suggests rest to the user.", 5),
-        ("Prescribes antibiotics.", -6),
-    ]
+    assert [(one.text, one.points) for one in rubric.criteria] == [(kept[0], 5), (kept[1], -6)]
     assert "# proposed for 3 groups; met by 50%; separates 100% of groups; agrees with itself 100%" in found.toml()
     again = Drafter()
     assert (await draft(GROUPS, again, ledger=ledger)).toml() == found.toml()
@@ -106,67 +96,47 @@ def test_the_question_shows_the_group_and_asks_for_at_most_so_many() -> None:
     assert request.max_tokens == 100
 
 
-@pytest.mark.parametrize(("reply", "count"), [
-    (json.dumps({"criteria": PROPOSED}), 4),
-    (json.dumps(PROPOSED), 4),
-    ("<think>hm</think>" + json.dumps({"rubric": {"items": PROPOSED[:2]}}), 2),
-    ('{"criteria": [{"text": "Good.", "points": 5}, {"text": "Odd.", "points": 0}, {"text": "Far.", "points": 99}]}',
-     1),
-    ('{"criteria": [{"text": "Good.", "points": "five"}, {"text": " ", "points": 1}]}', 0),
-    ("none come to mind", 0),
-    ("<think>endless", 0),
-])  # fmt: skip
-def test_proposals_are_read_and_what_is_none_is_passed_over(reply: str, count: int) -> None:
-    if count:
-        assert len(read_proposals(Completion(reply), "g")) == count
-    else:
-        with pytest.raises(PermanentError, match="no criteria"):
-            read_proposals(Completion(reply), "g")
+def test_proposals_are_read_and_what_is_none_is_passed_over() -> None:
+    replies = {
+        json.dumps({"criteria": PROPOSED}): 4,
+        json.dumps(PROPOSED): 4,
+        "<think>hm</think>" + json.dumps({"rubric": {"items": PROPOSED[:2]}}): 2,
+        json.dumps([{"text": text, "points": points} for text, points in (("Good.", 5), ("Odd.", 0), ("Far.", 99))]): 1,
+    }
+    assert {reply: len(read_proposals(Completion(reply), "g")) for reply in replies} == replies
+    nothing = '{"criteria": [{"text": "Good.", "points": "five"}, {"text": " ", "points": 1}]}'
+    for completion, words in (
+        *((Completion(text), "no criteria") for text in (nothing, "none come to mind", "<think>endless")),
+        (Completion("", finish_reason="refused"), "refused"),
+    ):
+        with pytest.raises(PermanentError, match=words):
+            read_proposals(completion, "g")
 
 
-def test_a_refusal_is_told() -> None:
-    with pytest.raises(PermanentError, match="refused"):
-        read_proposals(Completion("", finish_reason="refused"), "g")
+def merged(most: int, *said: tuple[str, float, str]) -> list[tuple[str, float, int]]:
+    """The texts of the merged proposals with their points and how many groups proposed them."""
+    found = merge_proposals([Proposal(*one) for one in said], most)
+    assert len({one.criterion.id for one in found}) == len(found)
+    return [(one.criterion.text, one.criterion.points, one.groups) for one in found]
 
 
-def proposals(*said: tuple[str, float, str]) -> list[Proposal]:
-    return [Proposal(*one) for one in said]
-
-
-def test_the_same_in_other_words_is_one_criterion_with_the_median_of_points() -> None:
-    merged = merge_proposals(
-        proposals(
-            ("Cites the page of the manual.", 3, "g1"),
-            ("The agent cites a manual page.", 7, "g2"),
-            ("Cites the manual's page", 4, "g3"),
-            ("Blames the customer.", -4, "g1"),
-        ),
+def test_the_same_in_other_words_is_one_criterion_with_the_median_of_points_and_opposites_stay_apart() -> None:
+    assert merged(
         9,
-    )
-    assert [(one.criterion.text, one.criterion.points, one.groups) for one in merged] == [
-        ("Cites the page of the manual.", 4, 3),
-        ("Blames the customer.", -4, 1),
-    ]
-
-
-def test_opposites_stay_apart() -> None:
-    merged = merge_proposals(
-        proposals(
-            ("Confirms the refund amount.", 3, "g1"),
-            ("Confirms the refund amount.", -3, "g2"),
-            ("Does not confirm the refund amount.", 3, "g3"),
-        ),
-        9,
-    )
-    assert len(merged) == 3
+        ("Cites the page of the manual.", 3, "g1"),
+        ("The agent cites a manual page.", 7, "g2"),
+        ("Cites the manual's page", 4, "g3"),
+        ("Blames the customer.", -4, "g1"),
+    ) == [("Cites the page of the manual.", 4, 3), ("Blames the customer.", -4, 1)]
+    amount = "Confirms the refund amount."
+    opposites = [(amount, 3, "g1"), (amount, -3, "g2"), ("Does not confirm the refund amount.", 3, "g3")]
+    assert len(merged(9, *opposites)) == 3
 
 
 @given(st.lists(st.tuples(st.text(max_size=30), st.sampled_from([1.0, -2.0]), st.sampled_from("ab")), max_size=12),
        st.integers(1, 5))  # fmt: skip
 def test_merging_keeps_within_the_limit_and_the_ids_distinct(said: list[tuple[str, float, str]], most: int) -> None:
-    merged = merge_proposals(proposals(*said), most)
-    assert len(merged) <= most
-    assert len({one.criterion.id for one in merged}) == len(merged)
+    assert len(merged(most, *said)) <= most
 
 
 def graded(group: str, votes: dict[str, list[bool | None]]) -> GroupResult:
@@ -188,24 +158,21 @@ def test_figures_are_counted_over_groups_trajectories_and_verdicts() -> None:
         assert found == Measured(0.5, 2 / 3, 7 / 8, 4 / 7, right, 1)
 
 
-@pytest.mark.parametrize(("figures", "fault"), [
-    (Measured(0.5, 0.9, 1.0, 0.5), None),
-    (Measured(0.5, None, 1.0, 0.5), None),
-    (Measured(0.0, 1.0, 1.0, 1.0), "never separates"),
-    (Measured(None, None, 1.0, 1.0), "never separates"),
-    (Measured(0.5, 0.6, 1.0, 0.5), "agrees with itself on 60%"),
-    (Measured(0.5, 0.9, 0.5, 0.5), "only 50% of its verdicts"),
-    (Measured(0.5, 0.9, 1.0, 0.5, 0.2, 10), "wrong way in 80% of 10 pairs"),
-    (Measured(0.5, 0.9, 1.0, 0.5, 0.0, 2), None),
-])  # fmt: skip
-def test_a_useless_criterion_is_told_by_its_figures(figures: Measured, fault: str | None) -> None:
-    assert figures.fault() is None if fault is None else fault in str(figures.fault())
+def test_a_useless_criterion_is_told_by_its_figures() -> None:
+    faults = {
+        Measured(0.5, 0.9, 1.0, 0.5): "", Measured(0.5, None, 1.0, 0.5): "", Measured(0.5, 0.9, 1.0, 0.5, 0.0, 2): "",
+        Measured(0.0, 1.0, 1.0, 1.0): "never separates", Measured(None, None, 1.0, 1.0): "never separates",
+        Measured(0.5, 0.6, 1.0, 0.5): "agrees with itself on 60%",
+        Measured(0.5, 0.9, 0.5, 0.5): "only 50% of its verdicts",
+        Measured(0.5, 0.9, 1.0, 0.5, 0.2, 10): "wrong way in 80% of 10 pairs",
+    }  # fmt: skip
+    found = {figures: figures.fault() or "" for figures in faults}
+    assert [one for one, fault in faults.items() if fault not in found[one] or bool(fault) != bool(found[one])] == []
 
 
 @given(st.text(min_size=1, max_size=40).filter(str.strip), st.text(max_size=30), st.sampled_from([-2.0, 2.5]))
 def test_whatever_a_judge_writes_the_file_stays_toml(text: str, title: str, points: float) -> None:
-    merged: Any = merge_proposals([Proposal(text, points, "g")], 1)[0]
-    entry = (merged, Measured(0.5, 1.0, 1.0, 0.5))
+    entry = (merge_proposals([Proposal(text, points, "g")], 1)[0], Measured(0.5, 1.0, 1.0, 0.5))
     written = tomllib.loads(rubric_toml([entry], [entry], title=title))
     assert as_rubric(written).criteria[0].text == text
     assert len(written["criteria"]) == 1

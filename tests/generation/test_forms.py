@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import output_form, response_rows, write_rows
 from calipers.generation.prompts import Prompt, read_prompts
-from calipers.generation.sampling import Answered, Failed, Sample
+from calipers.generation.sampling import Answered, Failed, ResponseFile, Sample
 from calipers.inputs import as_group
 
 ROW = {"id": "a", "prompt": "Why?", "mine": [1]}
@@ -30,10 +29,7 @@ def test_each_form_holds_the_row_and_its_responses() -> None:
     model = {"style": "rule", "ground_truth": asked}  # what main_eval looks for, and is all that it hands on
     assert row == ROW | {"responses": ["x", "y"], "data_source": "unknown", "reward_model": model}
 
-
-@pytest.mark.parametrize("form", ["groups", "rows"])
-def test_a_prompt_without_responses_has_no_row(form: str) -> None:
-    assert list(response_rows(Answered(PROMPT, ()), form)) == []  # type: ignore[arg-type]
+    assert [*response_rows(Answered(PROMPT, ()), "groups"), *response_rows(Answered(PROMPT, ()), "rows")] == []
 
 
 def test_the_usual_form_follows_the_name() -> None:
@@ -49,19 +45,16 @@ def test_any_text_can_be_written_and_read_again(tmp_path_factory: pytest.TempPat
     assert json.loads(line)["responses"] == texts
 
 
-def test_parquet_keeps_the_columns_that_only_later_rows_have(tmp_path: Path) -> None:
+def test_parquet_keeps_columns_that_only_later_rows_have_and_takes_objects_without_fields_for_nothing(
+    tmp_path: Path,
+) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
-    rows: list[dict[str, Any]] = [{"prompt": "a"}, {"prompt": "b", "rubrics": [{"criterion": "Says b.", "points": 3}]}]
-    write_rows(rows, str(tmp_path / "out.parquet"))
-    back = [one.row for one in read_prompts(str(tmp_path / "out.parquet"))]
-    assert [row["rubrics"] for row in back] == [None, rows[1]["rubrics"]]
-
-
-def test_parquet_takes_objects_without_fields_for_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
-    write_rows([{"prompt": "a", "kwargs": [{}, {}], "more": {"deep": {}}}], str(tmp_path / "out.parquet"))
-    (back,) = (one.row for one in read_prompts(str(tmp_path / "out.parquet")))
-    assert back == {"prompt": "a", "kwargs": [None, None], "more": {"deep": None}}
+    rubrics = [{"criterion": "Says b.", "points": 3}]
+    write_rows([{"prompt": "a", "kwargs": [{}, {}], "more": {"deep": {}}}, {"prompt": "b", "rubrics": rubrics}],
+               str(tmp_path / "out.parquet"))  # fmt: skip
+    first, second = (one.row for one in read_prompts(str(tmp_path / "out.parquet")))
+    assert first == {"prompt": "a", "kwargs": [None, None], "more": {"deep": None}, "rubrics": None}
+    assert second["rubrics"] == rubrics
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
@@ -80,16 +73,32 @@ def test_groups_files_and_repeated_ids_are_prompts_too(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "content", "complaint"), [
-    ("none.jsonl", None, "there is no such file"), ("empty.jsonl", b"", "holds no prompts"),
-    ("x.jsonl", b"{}", "1: has none of prompt"),
-    ("x.parquet", b"no", "not a readable Parquet"), ("none.parquet", None, "not a readable Parquet"),
-    ("x.jsonl", b"\xff", "1: not UTF-8"),
-])  # fmt: skip
-def test_what_cannot_be_read_is_said(tmp_path: Path, name: str, content: bytes | None, complaint: str) -> None:
-    if name.endswith(".parquet"):
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
-    if content is not None:
+def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
+    cases = [
+        ("empty.jsonl", b"", "holds no prompts"),
+        ("x.jsonl", b"{}", "1: has none of prompt"),
+        ("x.jsonl", b"\xff", "1: not UTF-8"),
+        ("x.parquet", b"no", "not a readable Parquet"),
+    ]
+    for name, content, complaint in cases:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=complaint):
-        read_prompts(str(tmp_path / name))
+        with pytest.raises(InputError, match=complaint):
+            read_prompts(str(tmp_path / name))
+    for name, complaint in (("none.jsonl", "there is no such file"), ("none.parquet", "not a readable Parquet")):
+        with pytest.raises(InputError, match=complaint):
+            read_prompts(str(tmp_path / name))
+
+
+def test_kept_responses_that_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
+    lines = (
+        "[" * 100_000,
+        '{"key": "k", "text": "t", "finish_reason": "stop", "usage": 3}',
+        '{"key": ["k"]}',
+        "7" * 5000,
+        '{"key": "k", "text": "t", "finish_reason": "stop", "latency": 1e999}',
+    )
+    path = tmp_path / "out.samples.jsonl"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    with ResponseFile(str(path)) as kept:
+        assert kept.reused == 0

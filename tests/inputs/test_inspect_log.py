@@ -11,10 +11,9 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.inputs import as_group, read_groups
-from inputs.written import read, said_in
+from inputs.written import ASKED, read, said_in
 
 HEADER: dict[str, Any] = {"header.json": {"eval": {"task": "t"}}}
-ASKED = {"role": "user", "content": "q"}
 
 
 def sample(text: str, **more: Any) -> dict[str, Any]:

@@ -12,14 +12,14 @@ import pytest
 from calipers.calibration.records import as_records
 from calipers.config.settings import Settings
 from calipers.errors import CalipersError, InputError
-from calipers.inputs import read_groups, read_rubric
+from calipers.inputs import as_group, read_groups, read_rubric
 from calipers.inputs.plain import MAX_DEPTH
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
 from calipers.types import Trajectory, TrajectoryGroup
+from inputs.written import call, calling, result
 from outside import as_json, mutants
 
-CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aaaa", "detail": "low"}}
 ROW = {
     "group_id": "g",
@@ -31,8 +31,8 @@ ROW = {
         {
             "id": "a",
             "messages": [
-                {"role": "assistant", "content": [{"type": "text", "text": "hi"}, IMAGE], "tool_calls": [CALL]},
-                {"role": "tool", "tool_call_id": "1", "content": "ok", "structuredContent": {"a": 1}},
+                calling(call("1", "f", '{"a": 1}'), content=[{"type": "text", "text": "hi"}, IMAGE]),
+                result("ok", "1", structuredContent={"a": 1}),
             ],
             "reward": 1,
             "gold": 1,
@@ -51,13 +51,12 @@ async def test_a_row_of_anything_is_scored_and_replayed_or_refused(tmp_path: Pat
     ]
     (tmp_path / "groups.jsonl").write_bytes(b"".join(as_json(row) + b"\n" for row in rows))
     refused: list[InputError] = []
+    groups = list(read_groups(tmp_path / "groups.jsonl", on_error=refused.append))
+    for group in groups:
+        assert as_group(group) == group
+        assert len({member.id for member in group.trajectories}) == len(group.trajectories) > 0
     judge = Judge("embedded", ledger=tmp_path / "runs.db")
-    results = [
-        result.to_dict()
-        async for result in judge.score_groups(
-            read_groups(tmp_path / "groups.jsonl", on_error=refused.append), ordered=True
-        )
-    ]  # fmt: skip
+    results = [result.to_dict() async for result in judge.score_groups(groups, ordered=True)]
     judge.close()
     assert len(results) > 1000
     assert len(refused) > 1000

@@ -20,12 +20,9 @@ from hypothesis import strategies as st
 from calipers.errors import CalipersError, InputError
 from calipers.inputs import as_group, read_groups
 from calipers.inputs.records import decompressed_stream, json_line_rows, parse_json_line
-from inputs.written import read, written
+from inputs.written import ANSWER, ASKED, call, calling, read, result, written
 
-GROUP: dict[str, Any] = {
-    "group_id": "g1",
-    "trajectories": [{"id": "a", "messages": [{"role": "user", "content": "q"}]}],
-}
+GROUP: dict[str, Any] = {"group_id": "g1", "trajectories": [{"id": "a", "messages": [ASKED]}]}
 
 
 def line(**fields: Any) -> bytes:
@@ -197,7 +194,6 @@ def test_every_recorded_groups_file_is_read_without_a_bad_line() -> None:
 
 # --- tables ---
 
-CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 GROUPS: list[dict[str, Any]] = [
     {
         "group_id": "g1",
@@ -205,18 +201,15 @@ GROUPS: list[dict[str, Any]] = [
         "trajectories": [
             {
                 "id": "a",
-                "messages": [
-                    {"role": "assistant", "content": None, "tool_calls": [CALL]},
-                    {"role": "tool", "content": "r", "tool_call_id": "c"},
-                ],
+                "messages": [calling(call("c", "f", "{}")), result("r", "c")],
                 "gold": 1.0,
                 "metadata": {"k": "v"},
             },
-            {"id": "b", "messages": [{"role": "assistant", "content": "a"}], "metadata": {"other": 1}},
+            {"id": "b", "messages": [ANSWER], "metadata": {"other": 1}},
         ],
         "source": "mine",
     },
-    {"group_id": "g2", "trajectories": [{"id": "a", "messages": [{"role": "assistant", "content": "x"}], "gold": 0.5}]},
+    {"group_id": "g2", "trajectories": [{"id": "a", "messages": [ANSWER], "gold": 0.5}]},
 ]
 
 
@@ -291,18 +284,14 @@ def test_other_columns_no_rows_and_what_is_not_parquet_are_refused_and_a_missing
 
 def test_rollouts_of_a_table_have_no_keys_of_other_rows(tmp_path: Path) -> None:
     calls = [{"id": str(n), "type": "function", "function": {"name": "f", "arguments": {f"a{n}": n}}} for n in (1, 2)]
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": "q"},
-        {"role": "assistant", "content": None, "tool_calls": calls},
-        {"role": "tool", "content": None, "tool_call_id": "1"},
-    ]
+    messages: list[dict[str, Any]] = [ASKED, calling(*calls), result(None, "1")]
     path = parquet(
         tmp_path, [{"messages": messages, "meta": {"k": None}}, {"messages": messages[:1], "meta": {"k": 1}}]
     )
     (group,) = read_groups(path)
     asked, told = group.trajectories[0].messages
     assert [call["function"]["arguments"] for call in asked["tool_calls"]] == ['{"a1":1}', '{"a2":2}']
-    assert (told, group.trajectories[0].metadata) == ({"role": "tool", "content": "", "tool_call_id": "1"}, {})
+    assert (told, group.trajectories[0].metadata) == (result("", "1"), {})
     groups, problems = read(parquet(tmp_path, [{"messages": json.dumps(messages)}, {"messages": "[oops"}]))
     assert len(groups[0].trajectories[0].messages) == 2
     assert ":2: a column of JSON text is not JSON" in problems[0]

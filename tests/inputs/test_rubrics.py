@@ -86,70 +86,24 @@ def test_what_is_wrong_with_a_file_names_it(tmp_path: Path, monkeypatch: pytest.
 
 ASKED = "Which ferry is cheapest?"
 PROMPT = [{"role": "user", "content": ASKED}]
-NIGHT, INVENTS = "Names the night ferry", "Invents a ferry"
 RAR = [
-    {"title": "Ferry", "description": f"Essential Criteria: {NIGHT}", "weight": 5},
+    {"title": "Ferry", "description": "Essential Criteria: Names the night ferry", "weight": 5},
     {"title": "Lie", "description": "Pitfall Criteria: Does not invent", "weight": -1},
 ]
-ROWS: dict[str, tuple[dict[str, Any], list[tuple[str, float, tuple[str, ...]]], str]] = {
-    "HealthBench": (
-        {"prompt_id": "p1", "prompt": PROMPT, "example_tags": [], "ideal_completions_data": None,
-         "rubrics": [{"criterion": NIGHT, "points": 5, "tags": ["level:example", "axis:completeness"]},
-                     {"criterion": INVENTS, "points": -8, "tags": ["axis:accuracy"]}]},
-        [(NIGHT, 5, ("level:example", "axis:completeness")), (INVENTS, -8, ("axis:accuracy",))],
-        "p1",
-    ),
-    "ResearchRubrics": (
-        {"prompt": ASKED, "sample_id": "s1", "domain": "travel",
-         "rubrics": [{"criterion": NIGHT, "axis": "Explicit Criteria", "weight": 4.0},
-                     {"criterion": INVENTS, "axis": "Synthesis of Information", "weight": -3.0}]},
-        [(NIGHT, 4, ("axis:Explicit Criteria",)), (INVENTS, -3, ("axis:Synthesis of Information",))],
-        "s1",
-    ),
-    "HealthBench Professional": (
-        {"id": "h1", "conversation": {"messages": PROMPT}, "use_case": "u",
-         "rubric_items": [{"criterion_text": NIGHT, "points": 5}, {"criterion_text": INVENTS, "points": -2}]},
-        [(NIGHT, 5, ()), (INVENTS, -2, ())],
-        "h1",
-    ),
-    "DR Tulu": (
-        {"messages": PROMPT, "source": "rl_rag", "dataset": "rl_rag",
-         "ground_truth": json.dumps({"query": ASKED, "rubrics": [
-             {"title": "Ferry", "description": NIGHT, "weight": 1.0},
-             {"title": "Price", "description": "Gives a price", "weight": 0.5}]})},
-        [(NIGHT, 1, ("title:Ferry",)), ("Gives a price", 0.5, ("title:Price",))],
-        "1",
-    ),
-    "RaR": (
-        {"question": ASKED, "reference_answer": "The night ferry.", "rubric_count": 1, "rubric_list": ["x"],
-         "rubric": RAR},
-        [(NIGHT, 5, ("label:essential", "title:Ferry")), ("Does not invent", -1, ("label:pitfall", "title:Lie"))],
-        "1",
-    ),
-    "RubricHub": (
-        {"prompt": PROMPT, "data_source": "Medical", "ability": "Medical",
-         "reward_model": {"style": "rubric", "ground_truth": "", "rubrics": [
-             {"criterion": NIGHT, "points": 9, "tags": {"function": "", "parameters": "", "verifier": "llm"}}]}},
-        [(NIGHT, 9, ("verifier:llm",))],
-        "1",
-    ),
-    "AdvancedIF": (
-        {"conversation_history": json.dumps(PROMPT), "response": "The night ferry.",
-         "prompt_metadata": json.dumps({"rubrics": json.dumps(["Is it short?", "Is it kind?"])})},
-        [("Is it short?", 1, ()), ("Is it kind?", 1, ())],
-        "1",
-    ),
-}  # fmt: skip
+ROWS = Path(__file__).parents[1] / "fixtures" / "rubric_rows.jsonl"
+"""A row of each data set with its own fields, and the criteria that it holds: text, points, tags."""
 
 
 def test_a_row_is_read_by_its_data_sets_own_fields_alone_and_beside_responses() -> None:
-    for name, (row, expected, key) in ROWS.items():
-        found = as_rubric_row(row)
-        assert [(one.text, one.points, one.tags) for one in found.rubric.criteria] == expected, name
-        assert (found.id, found.prompt) == (key, tuple(PROMPT))
-        if name != "AdvancedIF":
-            group = as_group(row | {"responses": ["The night ferry.", "None."]})
-            assert [one.text for one in group.rubric.criteria] == [text for text, *_ in expected]  # type: ignore[union-attr]  # what is tested
+    for line in ROWS.read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        found = as_rubric_row(case["row"])
+        criteria = [[one.text, one.points, list(one.tags)] for one in found.rubric.criteria]
+        assert (criteria, found.id, found.prompt) == (case["criteria"], case["id"], tuple(PROMPT)), case["data set"]
+        if case["data set"] != "AdvancedIF":
+            group = as_group(case["row"] | {"responses": ["The night ferry.", "None."]})
+            assert isinstance(group.rubric, calipers.Rubric)
+            assert group.rubric.criteria == found.rubric.criteria
             assert not [note for note in unused_standards(group, checklist=True) if "rubric_list" not in note]
 
 

@@ -13,25 +13,19 @@ from calipers.errors import ConfigError, PermanentError
 from calipers.inputs import as_group
 from calipers.rubric import as_rubric
 from calipers.types import JudgeRequest, Trajectory, TrajectoryGroup
-from grading import Grader, Spoil, answers
-from replaying import replayed
+from grading import RUBRIC, TEXTS, Grader, Spoil, answers
+from replaying import replayed_lines, scored
 
-RUBRIC = as_rubric([
-    {"id": "rest", "text": "Suggests rest.", "points": 5},
-    {"id": "fluids", "text": "Suggests fluids.", "points": 3},
-    {"id": "drugs", "text": "Prescribes antibiotics.", "points": -6},
-])  # fmt: skip
-GROUP = answers({"a": "Rest, and drink.", "b": "Rest.", "c": "Take antibiotics."})
+GROUP = answers(TEXTS)
 TRUTH = {"a": ["rest", "fluids"], "b": ["rest"], "c": ["drugs"]}
 SCORES = [1.0, 5 / 8, -6 / 8]
 MODES = ("all", "per_criterion", "chunks", "relative")
 
 
-def judge(grader: Grader, *, rubric: Any = RUBRIC, **settings: Any) -> calipers.Judge:
+def judge(grader: Grader | list[Grader], *, rubric: Any = RUBRIC, **settings: Any) -> calipers.Judge:
     grading = {key: settings.pop(key) for key in list(settings) if key in calipers.Grading.__dataclass_fields__}
-    return calipers.Judge.of(
-        {"judge": grader, "protocol": "checklist", "rubric": rubric, "grading": grading, **settings}
-    )
+    settings |= {"judge": grader, "protocol": "checklist", "rubric": rubric, "grading": grading}
+    return calipers.Judge.of(settings)
 
 
 async def result_of(
@@ -45,17 +39,14 @@ def scores(result: calipers.GroupResult) -> list[float | None]:
 
 
 async def test_an_honest_judge_gives_the_formulas_figures_in_every_mode() -> None:
-    cases: list[str] = [*MODES]
-    for mode in cases:
+    for mode in MODES:
         result = await result_of(mode=mode, chunk=2)
         assert result.status == "scored"
         assert scores(result) == pytest.approx(SCORES)
         assert result.rewards == pytest.approx([1.0, 1.375 / 1.75, 0.0])
         assert result.trajectories[1].to_dict()["criteria"]["rest"] == {"met": True, "reason": "b rest"}
-        assert (
-            result.trajectories[2].explanation
-            == "rest: not met (c rest)\nfluids: not met (c fluids)\ndrugs: met (c drugs)"
-        )
+        explained = "rest: not met (c rest)\nfluids: not met (c fluids)\ndrugs: met (c drugs)"
+        assert result.trajectories[2].explanation == explained
 
 
 async def test_samples_have_an_error_and_votes() -> None:
@@ -92,8 +83,13 @@ async def test_only_the_missing_criterion_is_asked_again() -> None:
     grader = Grader(TRUTH, without("fluids", "Rest.", for_ever=False))
     result = await judge(grader).score_group(GROUP)
     assert scores(result) == pytest.approx(SCORES)
-    assert [request.ask.criteria for request in grader.asked[3:]] == [("fluids",)]
-    assert grader.asked[3].messages != grader.asked[0].messages
+    (again,) = grader.asked[3:]
+    (first,) = (request.ask for request in grader.asked if request.ask.number == again.ask.parent)
+    assert (again.ask.criteria, again.ask.members, again.ask.cause) == (("fluids",), first.members, "missing")
+    assert again.ask.presentation == first.presentation
+    system = str(again.messages[0]["content"])
+    assert ("1. Suggests fluids." in system, "Suggests rest." in system) == (True, False)
+    assert "An earlier reply could not be used: it left verdicts out" in _shown(again)
 
 
 async def test_what_stays_open_abstains_and_leaves_its_siblings_alone() -> None:
@@ -126,39 +122,26 @@ async def test_a_rollout_without_messages_or_kept_from_the_judge_is_no_gap() -> 
 
 
 async def test_a_replay_is_the_same_byte_for_byte(tmp_path: Path) -> None:
-    file = str(tmp_path / "run.db")
-    with_groups = answers({"a": "Rest.", "b": "Tea."}, group_id="own", rubric=as_rubric(["Mentions tea."]))
+    tea = answers({"a": "Rest.", "b": "Tea."}, group_id="own", rubric=as_rubric(["Mentions tea."]))
     grader = Grader(lambda name, criterion: (name == "b") == (criterion == "c1"), without("rest", "drink"))
-    async with judge(grader, ledger=file, on_missing="partial", coverage=0.3) as recording:
-        recorded = [result.to_dict() async for result in recording.score_groups([GROUP, with_groups], ordered=True)]
-    assert json.dumps([result.to_dict() for result in await replayed(file)]) == json.dumps(recorded)
-
-
-class Named(Grader):
-    """A grader with a name of its own, for panels."""
-
-    def __init__(self, model: str, *settings: Any) -> None:
-        super().__init__(*settings)
-        self.model = model
+    grading = {"on_missing": "partial", "coverage": 0.3}
+    options = {"protocol": "checklist", "rubric": RUBRIC, "grading": grading}
+    lines = await scored(tmp_path / "l.db", grader, [GROUP, tea], **options)
+    assert await replayed_lines(tmp_path / "l.db") == lines
 
 
 async def test_a_panel_grades_when_one_of_its_judges_is_dead() -> None:
-    cases: list[PanelMode] = ["all", "cycle", "fallback"]
-    for panel in cases:
-        dead = Named("dead", TRUTH, lambda *_: PermanentError("server", "gone"))
-        both = [dead, Named("alive", TRUTH)]
+    panels: tuple[PanelMode, ...] = ("all", "cycle", "fallback")
+    for panel in panels:
+        both = [Grader(TRUTH, lambda *_: PermanentError("server", "gone"), model="dead"), Grader(TRUTH)]
         for mode in ("all", "per_criterion"):
-            one = calipers.Judge(
-                both, protocol="checklist", rubric=RUBRIC, panel=panel, question={"grading": {"mode": mode}}
-            )
-            result = await one.score_group(GROUP)
+            result = await judge(both, panel=panel, mode=mode).score_group(GROUP)
             assert scores(result) == pytest.approx(SCORES)
 
 
 async def test_a_panels_verdicts_are_averaged_and_all_told() -> None:
-    strict = Named("strict", {"a": ["rest"], "b": ["rest"], "c": ["drugs"]})
-    one = calipers.Judge([Named("fair", TRUTH), strict], protocol="checklist", rubric=RUBRIC)
-    result = await one.score_group(GROUP)
+    strict = Grader({"a": ["rest"], "b": ["rest"], "c": ["drugs"]}, model="strict")
+    result = await judge([Grader(TRUTH), strict]).score_group(GROUP)
     assert scores(result) == pytest.approx([(1 + 5 / 8) / 2, *SCORES[1:]])
     assert result.trajectories[0].stderr == pytest.approx(3 / 16)
     told = result.trajectories[0].to_dict()["criteria"]["fluids"]
@@ -182,22 +165,13 @@ async def test_editing_one_criterion_asks_about_that_one_alone(tmp_path: Path) -
 
 
 async def test_criteria_come_with_the_group_or_the_trajectory() -> None:
-    own = {
-        "context": [{"role": "user", "content": "Write a line."}],
-        "rubric": {"criteria": ["Is short."]},
-        "trajectories": [
-            {"id": "x", "messages": [{"role": "assistant", "content": "Yes."}]},
-            {
-                "id": "y",
-                "messages": [{"role": "assistant", "content": "Yes."}],
-                "rubric": {"criteria": [{"id": "rhymes", "text": "It rhymes.", "points": 2}, "Is short."]},
-            },
-        ],
-    }
-    group = as_group(own)
+    messages = [{"role": "assistant", "content": "Yes."}]
+    rhymes = {"criteria": [{"id": "rhymes", "text": "It rhymes.", "points": 2}, "Is short."]}
+    members = [{"id": "x", "messages": messages}, {"id": "y", "messages": messages, "rubric": rhymes}]
+    group = as_group({"rubric": {"criteria": ["Is short."]}, "trajectories": members})
     assert as_group(json.loads(json.dumps(group.to_dict()))) == group
     grader = Grader(lambda _, criterion: criterion != "rhymes")
-    result = await judge(grader, rubric=None).score_group(own)
+    result = await judge(grader, rubric=None).score_group(group)
     assert scores(result) == pytest.approx([1.0, 1 / 3])
     assert list(result.trajectories[1].to_dict()["criteria"]) == ["rhymes", "c2"]
 

@@ -3,8 +3,6 @@
 import asyncio
 import itertools
 import json
-import os
-import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -21,7 +19,7 @@ from calipers.judging.hybrid import combined_reward, rules_score
 from calipers.ledger import Ledger
 from calipers.testing import Noise, SimulatedJudge
 from calipers.types import UNKNOWN_RELIABILITY, Trajectory, TrajectoryGroup, Verdict
-from calipers.verifiers import Constraints, read_constraints
+from calipers.verifiers import Constraints
 from grading import Grader
 from groups import FOUR, QUALITY, group_of
 
@@ -89,22 +87,14 @@ def test_a_reward_stays_in_range_and_rises_with_its_parts(rules: float, soft: fl
 
 
 async def test_a_hybrids_reliability_is_that_of_its_own_scores() -> None:
-    group = {
-        "trajectories": [
-            {"id": name, "messages": [{"role": "assistant", "content": text}]} for name, text in ANSWERS.items()
-        ]
-    }
-    answers = [
-        {"scores": {"ab": 100, "a": 80, "b": 60, "none": 40}},
-        {"scores": {"ab": 90, "a": 84, "b": 66, "none": 30}},
-    ]
+    group, answers = group_of(ANSWERS), [*SCORES, {"scores": {"ab": 90, "a": 84, "b": 66, "none": 30}}]
     judged = await Judge(Scripted(answers), orders=2).score_group(group)
     hybrid = await Hybrid(Judge(Scripted(answers), orders=2), checks=RULES, combine="average").score_group(group)
     assert judged.reliability.value is not None
     assert hybrid.reliability.value is not None
     assert hybrid.reliability.value > judged.reliability.value, "rules separate these answers, without an error"
     assert hybrid.reliability.basis == "repeats"
-    one = await Hybrid(Judge(Scripted(answers[:1])), checks=RULES, combine="average").score_group(group)
+    one = await Hybrid(Judge(Scripted(SCORES)), checks=RULES, combine="average").score_group(group)
     assert one.reliability.value is None
 
 
@@ -227,37 +217,6 @@ async def test_errors_of_scores_are_not_stated_for_rewards_that_are_something_el
         assert result.reliability == (alone.reliability if known else UNKNOWN_RELIABILITY)
 
 
-def recorded(name: str) -> list[dict[str, Any]]:
-    data = Path(os.environ.get("CALIPERS_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
-    if not data.is_dir():
-        pytest.skip(f"no recorded data at {data}; CALIPERS_DATA says where it is")
-    pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
-    rows: list[dict[str, Any]] = pq.read_table(data / "ruscarl" / name).to_pylist()
-    return rows
-
-
-@pytest.mark.data
-@pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
-async def test_rows_of_verinstruct_are_scored_end_to_end() -> None:
-    rows = recorded("verinstruct_verif_val.parquet")
-
-    def checks(group: TrajectoryGroup) -> Constraints:
-        return read_constraints(group.extra["ground_truth"], instruction=group.context[0]["content"])
-
-    hybrid = Hybrid("embedded", checks=checks, combine="verif_paper")
-    groups = [
-        {"group_id": str(number), "context": row["prompt"], "ground_truth": row["reward_model"]["ground_truth"],
-         "trajectories": [{"id": text, "messages": [{"role": "assistant", "content": text}]}
-                          for text in ("Yes.", "1. Yes?")]}
-        for number, row in enumerate(rows)
-    ]  # fmt: skip
-    found = [result async for result in hybrid.score_groups(groups, ordered=True)]
-    assert [result.status for result in found] == ["scored"] * len(rows)
-    hard = [one for one in found if one.trajectories[0].extra["checks"]["judge"] is None]
-    assert all(one.judge_calls == 0 for one in hard)
-    assert {reward for result in found for reward in result.rewards} <= {0.0, 0.5, 1.0}
-
-
 async def test_a_judge_of_criteria_checks_the_soft_constraints_one_by_one() -> None:
     truth = {"ab": ["c1", "c2"], "a": ["c1"], "b": [], "none": ["c1", "c2"]}
     grader = Grader(truth)
@@ -267,9 +226,8 @@ async def test_a_judge_of_criteria_checks_the_soft_constraints_one_by_one() -> N
     assert result.rewards == [1.0, 0.0, 0.0, 0.0]
     assert "Is kind." in str(grader.asked[0].messages)
     assert result.to_dict()["trajectories"][1]["criteria"]["c2"]["met"] is False
-    alone = await Hybrid(judge, checks=lambda _: Constraints((), ("Is kind.",)), gates=[contains("a b")]).score_group(
-        group_of(ANSWERS)
-    )
+    gated = Hybrid(judge, checks=lambda _: Constraints((), ("Is kind.",)), gates=[contains("a b")])
+    alone = await gated.score_group(group_of(ANSWERS))
     assert alone.rewards == [1.0, 0.0, 0.0, 0.0]
 
 

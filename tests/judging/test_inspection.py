@@ -22,18 +22,14 @@ GROUP: dict[str, Any] = {
     "context": [{"role": "user", "content": "Fix add()."}],
     "artifacts": {"tests/test_add.py": TESTS},
     "trajectories": [
-        {
-            "id": "honest",
-            "messages": [{"role": "assistant", "content": "Fixed; all tests pass."}],
-            "artifacts": {"tests/test_add.py": TESTS, "pytest.log": "1 passed"},
-        },
-        {
-            "id": "tampered",
-            "messages": [{"role": "assistant", "content": "Done; all tests pass."}],
-            "artifacts": {"tests/test_add.py": "def test_adds():\n    assert True\n", "pytest.log": "1 passed"},
-        },
+        {"id": name, "messages": [{"role": "assistant", "content": f"{claim}; all tests pass."}],
+         "artifacts": {"tests/test_add.py": tests, "pytest.log": "1 passed"}}
+        for name, claim, tests in (
+            ("honest", "Fixed", TESTS),
+            ("tampered", "Done", "def test_adds():\n    assert True\n"),
+        )
     ],
-}
+}  # fmt: skip
 
 
 def keys_in(asked: Asked) -> list[str]:
@@ -43,14 +39,8 @@ def keys_in(asked: Asked) -> list[str]:
 
 
 def called(*calls: tuple[str, Mapping[str, Any]], content: str | None = None) -> Answer:
-    made = [
-        {
-            "id": f"from the server {place}",
-            "type": "function",
-            "function": {"name": name, "arguments": json.dumps(given)},
-        }
-        for place, (name, given) in enumerate(calls)
-    ]
+    functions = [{"name": name, "arguments": json.dumps(given)} for name, given in calls]
+    made = [{"id": f"own {place}", "type": "function", "function": one} for place, one in enumerate(functions)]
     return said(content, finish_reason="tool_calls", tool_calls=made)
 
 
@@ -72,13 +62,12 @@ def judge_with(server: FaultyServer, **options: Any) -> Judge:
     return Judge("openai/judge", base_url=server.url, api_key="k", **given)
 
 
-async def test_a_judge_reads_files_and_scores_what_they_show():
-    with FaultyServer() as server:
-        server.script(follows_evidence)
-        result = await judge_with(server).score_group(GROUP)
+async def test_a_judge_reads_files_and_scores_what_they_show(faulty: FaultyServer):
+    faulty.script(follows_evidence)
+    result = await judge_with(faulty).score_group(GROUP)
     assert [one.reward for one in result.trajectories] == [0.9, 0.1]
     assert (result.judge_calls, result.usage.input_tokens) == (2, 20)
-    first, second = server.posts
+    first, second = faulty.posts
     assert [tool["function"]["name"] for tool in first["tools"]] == ["list_files", "read_file", "diff", "python"]
     assert "response_format" not in first  # many servers cannot call tools while a format is enforced
     _, _, asked, *told = second["messages"]
@@ -87,7 +76,7 @@ async def test_a_judge_reads_files_and_scores_what_they_show():
     assert sorted(one["content"].count("-    assert add(2, 2) == 4") for one in told) == [0, 1]
 
 
-async def test_anthropics_api_gets_tools_and_results_in_its_own_form():
+async def test_anthropics_api_gets_tools_and_results_in_its_own_form(faulty: FaultyServer):
     def answer(asked: Asked) -> Answer:
         usage = {"input_tokens": 6, "output_tokens": 5}
         base = {"id": "m", "type": "message", "role": "assistant", "model": "served", "usage": usage}
@@ -100,12 +89,11 @@ async def test_anthropics_api_gets_tools_and_results_in_its_own_form():
         text = json.dumps({"scores": {key: 40 + 10 * place for place, key in enumerate(keys)}})
         return Answer(body={**base, "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"})
 
-    with FaultyServer() as server:
-        server.script(answer)
-        judge = Judge("anthropic/judge", base_url=server.url, api_key="k", tools=["list_files"])
-        result = await judge.score_group(GROUP)
+    faulty.script(answer)
+    judge = Judge("anthropic/judge", base_url=faulty.url, api_key="k", tools=["list_files"])
+    result = await judge.score_group(GROUP)
     assert result.status == "scored"
-    first, second = server.posts
+    first, second = faulty.posts
     (tool,) = first["tools"]
     assert (tool["name"], tool["description"]) == ("list_files", "List the files of all attempts, with their sizes.")
     schema = tool["input_schema"]
@@ -119,17 +107,16 @@ async def test_anthropics_api_gets_tools_and_results_in_its_own_form():
     assert told["content"][1]["content"] == "error: there is no tool 'delete_files'; the tools are list_files"
 
 
-async def test_every_turn_is_in_the_ledger_and_a_replay_gives_the_same_bytes(tmp_path: Path):
+async def test_every_turn_is_in_the_ledger_and_a_replay_gives_the_same_bytes(tmp_path: Path, faulty: FaultyServer):
     path = tmp_path / "runs.db"
-    with FaultyServer() as server:
-        server.script(follows_evidence)
-        judge = judge_with(server, ledger=path)
-        result = await judge.score_group(GROUP)
-        judge.close()
-        again = judge_with(server, ledger=path)
-        repeated = await again.score_group(GROUP)
-        again.close()
-    assert len(server.posts) == 2
+    faulty.script(follows_evidence)
+    judge = judge_with(faulty, ledger=path)
+    result = await judge.score_group(GROUP)
+    judge.close()
+    again = judge_with(faulty, ledger=path)
+    repeated = await again.score_group(GROUP)
+    again.close()
+    assert len(faulty.posts) == 2
     assert repeated.to_dict() == result.to_dict()
     ledger = open_ledger(path)
     rows = ledger.rows("SELECT number, cause, outcome, reason FROM asks WHERE run = 1 ORDER BY number")
@@ -137,63 +124,57 @@ async def test_every_turn_is_in_the_ledger_and_a_replay_gives_the_same_bytes(tmp
     assert [one.to_dict() for one in await replayed(path, 1)] == [result.to_dict()]
 
 
-async def test_a_judge_that_never_stops_calling_fails_with_a_reason_and_replays_so(tmp_path: Path):
+async def test_a_judge_that_never_stops_calling_fails_and_replays_so(tmp_path: Path, faulty: FaultyServer):
     path = tmp_path / "runs.db"
-    with FaultyServer() as server:
-        server.script(called(("list_files", {})))
-        judge = judge_with(server, ledger=path, tools="all")
-        result = await judge.score_group(GROUP)
-        judge.close()
+    faulty.script(called(("list_files", {})))
+    judge = judge_with(faulty, ledger=path, tools="all")
+    result = await judge.score_group(GROUP)
+    judge.close()
     assert [one.status for one in result.trajectories] == ["failed", "failed"]
     assert [one.reward for one in result.trajectories] == [None, None]
     assert "called tools in 9 answers and gave no verdict" in str(result.trajectories[0].reason)
-    assert (result.judge_calls, len(server.posts)) == (9, 9)
-    assert "There are no more turns with tools" in server.posts[-1]["messages"][-1]["content"]
+    assert (result.judge_calls, len(faulty.posts)) == (9, 9)
+    assert "There are no more turns with tools" in faulty.posts[-1]["messages"][-1]["content"]
     assert [one.to_dict() for one in await replayed(path)] == [result.to_dict()]
 
 
-async def test_a_failure_in_a_later_turn_is_a_failed_question_and_its_cost_is_counted():
-    with FaultyServer() as server:
-        server.script(called(("list_files", {})), error(400, "scripted"))
-        result = await judge_with(server).score_group(GROUP)
+async def test_a_failure_in_a_later_turn_is_a_failed_question_and_its_cost_is_counted(faulty: FaultyServer):
+    faulty.script(called(("list_files", {})), error(400, "scripted"))
+    result = await judge_with(faulty).score_group(GROUP)
     assert {one.status for one in result.trajectories} == {"failed"}
     assert (result.judge_calls, result.usage.input_tokens) == (1, 10)
 
 
-async def test_tools_return_no_more_bytes_than_they_may():
+async def test_tools_return_no_more_bytes_than_they_may(faulty: FaultyServer):
     big = {**GROUP, "artifacts": {"log": "a line of a long log\n" * 5000}}
-    with FaultyServer() as server:
-        server.script(called(*[("read_file", {"attempt": "task", "path": "log", "lines": 5000})] * 6))
-        await judge_with(server, tools="all").score_group(big)
-    results = [one["content"] for one in server.posts[-1]["messages"] if one["role"] == "tool"]
+    faulty.script(called(*[("read_file", {"attempt": "task", "path": "log", "lines": 5000})] * 6))
+    await judge_with(faulty, tools="all").score_group(big)
+    results = [one["content"] for one in faulty.posts[-1]["messages"] if one["role"] == "tool"]
     assert "... cut: " in results[0]
     assert sum(len(one) for one in results[:4]) <= 65_536
     assert results[4].startswith("error: the tools have returned all that they may")
 
 
-async def test_without_artifacts_the_question_is_the_usual_one_and_a_warning_says_so():
-    bare = {**GROUP, "artifacts": None}
-    bare["trajectories"] = [{key: one[key] for key in ("id", "messages")} for one in GROUP["trajectories"]]
-    with FaultyServer() as server:
-        server.script(lambda asked: scores(dict.fromkeys(keys_in(asked), 50)))
-        result = await judge_with(server).score_group(bare)
-        await Judge("openai/judge", base_url=server.url, api_key="k").score_group(GROUP)
-    assert server.posts[0] == server.posts[1]
+async def test_without_artifacts_the_question_is_the_usual_one_and_a_warning_says_so(faulty: FaultyServer):
+    bare = {**GROUP, "artifacts": None, "trajectories": [{**one, "artifacts": None} for one in GROUP["trajectories"]]}
+    faulty.script(lambda asked: scores(dict.fromkeys(keys_in(asked), 50)))
+    result = await judge_with(faulty).score_group(bare)
+    await Judge("openai/judge", base_url=faulty.url, api_key="k").score_group(GROUP)
+    assert faulty.posts[0] == faulty.posts[1]
     assert any("tools= had no effect" in warning for warning in result.warnings)
 
 
-async def test_equal_transcripts_with_different_files_are_different_candidates_only_with_tools():
+async def test_equal_transcripts_with_different_files_are_different_candidates_only_with_tools(faulty: FaultyServer):
     twins = json.loads(json.dumps(GROUP).replace("Done;", "Fixed;"))
-    with FaultyServer() as server:
-        server.script(follows_evidence)
-        result = await judge_with(server).score_group(twins)
-        alone = await Judge("openai/judge", base_url=server.url, api_key="k").score_group(twins)
+    faulty.script(follows_evidence)
+    result = await judge_with(faulty).score_group(twins)
+    alone = await Judge("openai/judge", base_url=faulty.url, api_key="k").score_group(twins)
     assert [one.reward for one in result.trajectories] == [0.9, 0.1]
     assert alone.judge_calls == 0  # identical to a judge that sees transcripts alone
     assert [one.reward for one in alone.trajectories] == [0.5, 0.5]
 
 
-async def test_a_stream_that_calls_tools_is_read_as_a_call():
+async def test_a_stream_that_calls_tools_is_read_as_a_call(faulty: FaultyServer):
     def chunk(**delta: Any) -> dict[str, Any]:
         return {"model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
 
@@ -205,11 +186,10 @@ async def test_a_stream_that_calls_tools_is_read_as_a_call():
         text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
         return Answer(body=text.encode(), headers={"Content-Type": "text/event-stream"})
 
-    with FaultyServer() as server:
-        server.script(answer)
-        result = await judge_with(server).score_group(GROUP)
+    faulty.script(answer)
+    result = await judge_with(faulty).score_group(GROUP)
     assert result.status == "scored"
-    assert "tests/test_add.py" in server.posts[-1]["messages"][-1]["content"]
+    assert "tests/test_add.py" in faulty.posts[-1]["messages"][-1]["content"]
 
 
 def test_what_cannot_work_is_refused_before_a_token_is_spent():

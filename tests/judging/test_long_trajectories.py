@@ -15,12 +15,12 @@ import calipers
 from calipers.backends.limits.pool import Pool
 from calipers.errors import PermanentError
 from calipers.judging.judge import Judge
-from calipers.ledger import Ledger
+from calipers.ledger import open_ledger
 from calipers.render import text_bytes_and_images
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest, Trajectory, TrajectoryGroup, Usage
 from decoded import decode
-from replaying import replayed
+from replaying import replayed_lines, scored
 from servers.faulty_server import Answer, FaultyServer, error, said
 
 TRUTH = {"a": 0.9, "b": 0.6, "c": 0.2}
@@ -48,19 +48,19 @@ class Narrow:
 
     endpoint, model = "narrow", "m"
 
-    def __init__(self, limit: int = 4096, *, size: float = 4.0, tells: bool = True) -> None:
+    def __init__(
+        self, limit: int = 4096, *, size: float = 4.0, tells: bool = True, truth: dict[str, float] = TRUTH
+    ) -> None:
         self.limit, self.size, self.tells = limit, size, tells
         self.asked: list[JudgeRequest] = []
-        self._honest = SimulatedJudge(TRUTH)
+        self._honest = SimulatedJudge(truth)
 
     async def complete(self, request: JudgeRequest) -> Completion:
         self.asked.append(request)
         prompt = int(text_bytes_and_images(request)[0] / self.size)
         if prompt > self.limit:
-            limit = self.limit if self.tells else None
-            raise PermanentError(
-                "context_window", f"{prompt} tokens into {self.limit}", limit=limit, prompt=limit and prompt
-            )
+            sizes: dict[str, Any] = {"limit": self.limit, "prompt": prompt} if self.tells else {}
+            raise PermanentError("context_window", f"{prompt} tokens into {self.limit}", **sizes)
         completion = await self._honest.complete(request)
         return Completion(completion.text, usage=Usage(prompt, 10))
 
@@ -99,46 +99,34 @@ async def test_a_refusal_that_tells_the_window_is_followed_by_one_question_that_
     assert result.judge_calls == 1
 
 
-@pytest.mark.parametrize("tells", [True, False])
-async def test_a_server_that_refuses_for_ever_is_asked_twice_at_most(tells: bool) -> None:  # noqa: FBT001 - parametrised
-    judge = Narrow(tells=tells)
-    judge.size = 0.001
-    result = await Judge(judge).score_group(long_group())
-    assert result.status == "abstained"
-    assert len(judge.asked) <= 2
-    assert "into 4096" in str(result.trajectories[0].reason) or "window of 4096" in str(result.trajectories[0].reason)
+async def test_a_server_that_refuses_for_ever_is_asked_twice_at_most() -> None:
+    for tells, words in ((True, "window of 4096"), (False, "into 4096")):
+        judge = Narrow(size=0.001, tells=tells)
+        result = await Judge(judge).score_group(long_group())
+        assert result.status == "abstained"
+        assert len(judge.asked) <= 2
+        assert words in str(result.trajectories[0].reason)
 
 
 async def test_what_a_run_learned_serves_the_next_one_and_each_replays_byte_for_byte(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
-    results, calls = [], []
-    for number in (1, 2):
+    for number, calls in ((1, 3), (2, 2)):  # the first group of all is refused whole
         judge = Narrow(size=2.5)
         async with Judge(judge, ledger=path) as asking:
-            results.append([await asking.score_group(long_group(group_id=f"g{number}{n}")) for n in range(2)])
-        calls.append(len(judge.asked))
-    assert calls == [3, 2]  # the first group was refused whole
-    assert {result.status for run in results for result in run} == {"scored"}
-    ledger = Ledger(path)
-    for number in (1, 2):
-        again = await replayed(path, number)
-        assert [json.dumps(one.to_dict()) for one in again] == [
-            json.dumps(one.to_dict()) for one in results[number - 1]
-        ]
-    learned = json.loads(ledger.rows("SELECT value FROM learned")[0][0])
-    assert learned["window"]["tokens"] == 4096
-    assert learned["window"]["bytes_per_token"] <= 2.5
-    ledger.close()
+            results = [await asking.score_group(long_group(group_id=f"g{number}{n}")) for n in range(2)]
+        assert ({result.status for result in results}, len(judge.asked)) == ({"scored"}, calls)
+        assert await replayed_lines(path, number) == [json.dumps(result.to_dict()) for result in results]
+    with open_ledger(path) as ledger:
+        window = json.loads(ledger.rows("SELECT value FROM learned", ())[0][0])["window"]
+    assert window["tokens"] == 4096
+    assert window["bytes_per_token"] <= 2.5
 
 
 async def test_a_run_begun_again_shows_the_same_groups_the_same_and_pays_for_none(tmp_path: Path) -> None:
-    async def run(judge: Narrow) -> list[str]:
-        async with Judge(judge, ledger=tmp_path / "l.db", concurrency=1) as asking:
-            made = (long_group(group_id=f"g{number}") for number in range(4))
-            return [json.dumps(one.to_dict()) async for one in asking.score_groups(made, ordered=True)]
-
     first, second = Narrow(size=2.5), Narrow(size=2.5)
-    assert await run(first) == await run(second)
+    made = [long_group(group_id=f"g{number}") for number in range(4)]
+    lines = [await scored(tmp_path / "l.db", judge, made, concurrency=1) for judge in (first, second)]
+    assert lines[0] == lines[1]
     answered = [request for request in second.asked if text_bytes_and_images(request)[0] / 2.5 <= 4096]
     assert answered == []
     assert len(second.asked) < len(first.asked)

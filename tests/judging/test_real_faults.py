@@ -41,16 +41,10 @@ async def test_a_server_killed_at_work_and_begun_again_costs_no_group_and_change
     tiny_model: Path, tmp_path: Path
 ):
     with LlamaProcess(tiny_model) as server:
-        options: dict[str, Any] = {
-            "base_url": server.url,
-            "concurrency": 1,
-            "params": FIXED,
-            "reasks": 0,
-            "attempts": 8,
-        }
-        want = await judged(Judge.of({"judge": "llamacpp/tiny", **options}))
+        options = {"judge": "llamacpp/tiny", "base_url": server.url, "concurrency": 1, "params": FIXED, "reasks": 0}
+        want = await judged(Judge.of(options | {"attempts": 8}))
         assert {result.status for result in want} == {"scored"}
-        judge = Judge.of({"judge": "llamacpp/tiny", "ledger": tmp_path / "l.db", **options})
+        judge = Judge.of(options | {"attempts": 8, "ledger": tmp_path / "l.db"})
         results: list[GroupResult] = []
         async for result in judge.score_groups(GROUPS, ordered=True):
             results.append(result)

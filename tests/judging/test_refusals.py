@@ -1,19 +1,23 @@
-"""A judge that refuses every question is recognised after its first batch, and reported once."""
+"""What can be wrong with a judge: one that refuses every question is recognised after its first batch, and the remedy
+is named.
+"""
 
 from __future__ import annotations
 
-import json
 import logging
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import calipers
-from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
-from calipers.types import Completion, JudgeRequest
+from calipers.errors import ConfigError, PermanentError, TransientError
+from calipers.types import TrajectoryGroup
 from groups import FOUR, group_of
+from http_judge import judge_at
+from scripted import WHOLE, Replies
 from servers.dialects import verdict
 from servers.faulty_server import Answer, FaultyServer, error, said
 
@@ -38,12 +42,6 @@ PASSING = {
 }
 
 
-def judge_at(server: FaultyServer, **settings: Any) -> calipers.Judge:
-    return calipers.Judge.of(
-        {"judge": "openai/judge", "base_url": server.url, "api_key": "k", "attempts": 1, "reasks": 0, **settings}
-    )
-
-
 async def batch(judge: calipers.Judge, groups: Sequence[Any] = GROUPS) -> list[calipers.GroupResult]:
     return [result async for result in judge.score_groups(groups, ordered=True)]
 
@@ -53,7 +51,7 @@ async def test_a_batch_of_nothing_but_refusals_is_a_config_error_and_its_groups_
 ) -> None:
     for refusal in REFUSALS.values():
         faulty.script(refusal)
-        judge = judge_at(faulty)
+        judge = judge_at(faulty, reasks=0)
         results = await batch(judge)
         assert {result.status for result in results} == {"failed"}  # score_group itself raises nothing
         asked = len(faulty.posts)
@@ -66,7 +64,7 @@ async def test_a_batch_of_nothing_but_refusals_is_a_config_error_and_its_groups_
 async def test_what_may_pass_or_is_about_the_question_ends_nothing(faulty: FaultyServer) -> None:
     for failure in PASSING.values():
         faulty.script(failure)
-        judge = judge_at(faulty)
+        judge = judge_at(faulty, reasks=0)
         for _ in range(2):
             assert {result.status for result in await batch(judge)} <= {"failed", "abstained"}
             await judge.require_answering()
@@ -75,7 +73,7 @@ async def test_what_may_pass_or_is_about_the_question_ends_nothing(faulty: Fault
 async def test_one_answer_ever_is_enough(faulty: FaultyServer) -> None:
     """A key that is revoked in the middle of a run is patience's to find, and an alarm's."""
     faulty.script(lambda asked: said(verdict(asked)))
-    judge = judge_at(faulty)
+    judge = judge_at(faulty, reasks=0)
     await batch(judge, GROUPS[:1])
     faulty.script(REFUSALS["a wrong key"])
     assert {result.status for result in await batch(judge, GROUPS[1:])} == {"failed"}
@@ -86,7 +84,7 @@ async def test_a_batch_with_one_failure_that_may_pass_is_none_of_refusals_and_th
     faulty: FaultyServer,
 ) -> None:
     faulty.script(error(503), REFUSALS["a model that is not there"])
-    judge = judge_at(faulty)
+    judge = judge_at(faulty, reasks=0)
     await batch(judge)
     await judge.require_answering()
     await batch(judge)
@@ -97,70 +95,117 @@ async def test_a_batch_with_one_failure_that_may_pass_is_none_of_refusals_and_th
 # --- backends of one's own, and panels ------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class Own:
-    """A backend of the user's own that raises ``error``, or likes what is shown first."""
-
-    model: str
-    error: BackendError | None = None
-    endpoint: str = "own"
-    asked: list[JudgeRequest] = field(default_factory=list)
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        self.asked.append(request)
-        if self.error is not None:
-            raise self.error
-        return Completion(json.dumps({"scores": {key: 90 - 10 * n for n, key in enumerate(request.keys)}}))
-
-
 GONE = PermanentError("not_found", "no such model", fatal=True)
 DOWN = TransientError("server", "out of order")
 
 
-async def test_a_backend_of_ones_own_may_refuse_everything_too() -> None:
-    own = Own("a", GONE)
-    judge = calipers.Judge(own)
-    await batch(judge, GROUPS[:1])
-    with pytest.raises(ConfigError, match="Own: no such model"):
-        await judge.require_answering()
-    assert len(own.asked) == 1
-
-
-async def test_a_panel_of_which_all_refuse_is_a_config_error_that_names_each(caplog: pytest.LogCaptureFixture) -> None:
-    judge = calipers.Judge([Own("a", GONE), Own("b", PermanentError("unauthorized", "wrong key", fatal=True))])
-    await batch(judge)
-    with pytest.raises(ConfigError, match=r"Own: no such model.*; Own: wrong key"):
-        await judge.require_answering()
+async def test_backends_of_ones_own_may_refuse_everything_too_and_each_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    one, other = Replies(GONE), Replies(PermanentError("unauthorized", "wrong key", fatal=True), model="b")
+    for backends, words in ((one, "Replies: no such model"), ([one, other], r"no such model.*; Replies: wrong key")):
+        one.requests.clear()
+        judge = calipers.Judge(backends)
+        await batch(judge, GROUPS[:1])
+        with pytest.raises(ConfigError, match=words):
+            await judge.require_answering()
+        assert len(one.requests) == 1
     assert "judges without it" not in caplog.text
 
 
-@pytest.mark.parametrize("other", [None, DOWN], ids=["answers", "is down"])
+@pytest.mark.parametrize("other", [WHOLE, DOWN], ids=["answers", "is down"])
 @pytest.mark.parametrize("panel", ["fallback", "cycle"])
 async def test_a_panel_goes_on_without_a_member_that_refuses_and_says_so_once(
-    panel: Any, other: BackendError | None, caplog: pytest.LogCaptureFixture
+    panel: Any, other: str | TransientError, caplog: pytest.LogCaptureFixture
 ) -> None:
-    judge = calipers.Judge([Own("a", GONE), Own("b", other)], panel=panel, orders=2)
+    judge = calipers.Judge([Replies(GONE), Replies(other, model="b")], panel=panel, orders=2)
     with caplog.at_level(logging.WARNING, "calipers"):
         for _ in range(3):
             await batch(judge)
             await judge.require_answering()
     assert [message for message in caplog.messages if "refuses every question" in message] == [
-        "Own refuses every question, and the panel judges without it: no such model"
+        "Replies refuses every question, and the panel judges without it: no such model"
     ]
 
 
-# --- what a server lists --------------------------------------------------------------------------------------------
+# --- what is wrong is one sentence with the remedy, and where it can be known it costs no token ---
 
-LISTED = Answer(body={"object": "list", "data": [{"id": "another"}]})
+LISTED = Answer(body={"object": "list", "data": [{"id": "m", "object": "model"}]})
+PAGE = Answer(200, b"<!DOCTYPE html><html><body><h1>Sign in</h1></body></html>", {"Content-Type": "text/html"})
+TLS = Answer(
+    400, b"<html><body>The plain HTTP request was sent to HTTPS port</body></html>", {"Content-Type": "text/html"}
+)
 
 
-async def test_a_model_that_is_not_listed_is_a_warning_and_no_token_is_spent(faulty: FaultyServer) -> None:
-    listed = Answer(body={"data": [{"id": "judge"}]})
-    for answer, warned in ((LISTED, True), (listed, False)):
-        faulty.get["/v1/models"] = answer
-        warnings = await judge_at(faulty).check()
-        assert any("does not list 'judge'" in warning for warning in warnings) is warned
+def vllm_at(url: str, **settings: Any) -> calipers.Judge:
+    return calipers.Judge.of({"judge": "vllm/m", "base_url": url, "attempts": 1, **settings})
+
+
+async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(faulty: FaultyServer) -> None:
+    cases: list[tuple[Answer, str]] = [
+        (error(401, "no"), "does not accept the key: check VLLM_API_KEY"),
+        (replace(PAGE, status=403), "A proxy or a firewall stands in between: check HTTP_PROXY"),
+        (replace(PAGE, status=407), "A proxy or a firewall stands in between: check HTTP_PROXY"),
+        (TLS, "should begin with https://"),
+    ]
+    for models, words in cases:
+        faulty.get["/v1/models"] = models
+        with pytest.raises(ConfigError, match=words):
+            await vllm_at(faulty.url).check()
+    with pytest.raises(ConfigError, match="is the server running, and is this its address"):
+        await vllm_at("http://127.0.0.1:9/v1").check()
+    with pytest.raises(ConfigError, match="should the address begin with http://"):
+        await vllm_at(faulty.url.replace("http:", "https:")).check()
     assert faulty.posts == []
+
+
+async def test_what_may_be_wrong_with_the_list_of_models_is_a_warning(faulty: FaultyServer) -> None:
+    cases: list[tuple[Answer, list[str]]] = [
+        (Answer(body={"object": "list", "data": [{"id": "another"}]}), ["does not list 'm'"]),
+        (LISTED, []),
+        (PAGE, ["a web page: Sign in"]),
+    ]
+    for models, words in cases:
+        faulty.get["/v1/models"] = models
+        warnings = list(await vllm_at(faulty.url).check())
+        assert len(warnings) == len(words)
+        assert all(word in warning for word, warning in zip(words, warnings, strict=True))
+    assert faulty.posts == []
+
+
+async def test_what_only_a_question_shows_is_every_trajectorys_reason_and_no_number(faulty: FaultyServer) -> None:
+    faulty.get["/v1/models"] = LISTED
+    cases: list[tuple[Answer, str]] = [
+        (error(401, "no"), "check VLLM_API_KEY"),
+        (replace(PAGE, status=403), "A proxy or a firewall stands in between"),
+        (PAGE, "The answer is a web page: Sign in; is the base URL right, and no proxy in between"),
+        (TLS, "should begin with https://"),
+        (error(404, "The model `m` does not exist"), "m is not available there .* The server offers m"),
+        (Answer(302, b"", {"Location": "https://elsewhere/v1"}), "redirects to https://elsewhere/v1: use that"),
+    ]
+    for answer, words in cases:
+        faulty.script(answer)
+        result = await vllm_at(faulty.url).score_group(GROUPS[0])
+        assert (result.status, set(result.rewards)) == ("failed", {None})
+        (reason,) = {one.reason for one in result.trajectories}
+        assert re.search(words, reason or ""), reason
+
+
+async def test_a_model_that_takes_no_images_says_so_in_one_call(faulty: FaultyServer) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    shown: TrajectoryGroup = replace(GROUPS[0], context=({"role": "user", "content": [image]},))
+    refusals = [
+        (400, "m is not a multimodal model"),
+        (400, "At most 0 image(s) may be provided in one prompt."),
+        (500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
+        (400, "Failed to deserialize the JSON body: messages[1]: unknown variant `image_url`, expected `text`"),
+    ]
+    for number, (status, words) in enumerate(refusals, 1):
+        faulty.script(error(status, words))
+        result = await calipers.Judge("vllm/m", base_url=faulty.url).score_group(shown)  # with all its retries
+        (reason,) = {one.reason for one in result.trajectories}
+        assert (reason or "").startswith("m accepts no images, but this group has some: use a judge with vision")
+        assert len(faulty.posts) == number
 
 
 @pytest.mark.parametrize(("path", "asked"), [("", False), ("/somewhere", True)])

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
-from calipers.interfaces import FullBackend
+from calipers.errors import ConfigError, PermanentError, TransientError
 from calipers.judging.remote import Batch, Note, Outcome, SharedJudge, judge_of_batch
 from calipers.ledger import open_ledger
 from calipers.testing import Noise, SimulatedJudge
-from calipers.types import Completion, FailedCalls, GroupResult, JudgeRequest, TrajectoryGroup, Usage
+from calipers.types import FailedCalls, GroupResult, JudgeRequest, TrajectoryGroup, Usage
 from criteria_writers import Both
 from criteria_writers import group as criteria_group
 from groups import FOUR, QUALITY, group_of
+from judging.test_long_trajectories import Narrow
 
 
 def pickled(value: Any) -> Any:
@@ -38,22 +38,6 @@ class Pickling:
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult, notes: Sequence[Note]) -> None:
         await self.judge.finish(*pickled((number, group, result, notes)))
-
-
-class OnceTooLong(FullBackend):
-    """A judge that says, once, that its context window has 900 tokens, and scores everything the same."""
-
-    endpoint, model = "there", "small"
-
-    def __init__(self) -> None:
-        self.refused = False
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        if not self.refused:
-            self.refused = True
-            raise PermanentError("context_window", "too long", limit=900, prompt=1200)
-        scores = ", ".join(f'"{key}": 50' for key in request.keys)
-        return Completion(f'{{"scores": {{{scores}}}}}', usage=Usage(500, 20))
 
 
 GROUPS = [
@@ -87,7 +71,7 @@ async def test_results_and_the_record_are_those_of_one_process_whatever_the_orde
 
 
 async def test_a_window_that_a_refusal_reveals_holds_for_groups_that_begin_later(tmp_path: Path):
-    shared = SharedJudge(OnceTooLong(), ledger=tmp_path / "shared.db")
+    shared = SharedJudge(Narrow(900, size=1.0, truth=QUALITY), ledger=tmp_path / "shared.db")
     await shared.start(None)
     assert shared.begin(0).for_group(0).judges[0].context_window is None
     await scored_remotely(shared, [0])
@@ -99,17 +83,12 @@ async def test_what_needs_all_groups_in_one_process_is_refused(tmp_path: Path):
         await SharedJudge("embedded", records={"debug": True}).start(None)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        TransientError("server", "busy", retry_after=3.0),
-        PermanentError("context_window", "too long", fatal=True, limit=9, prompt=12),
-    ],
-)
-def test_an_error_of_a_backend_keeps_all_it_says_when_it_is_pickled(error: BackendError):
-    error.failed, error.question, error.usage = FailedCalls(2), "key", Usage(3, 4)
-    found = pickled(error)
-    assert (type(found), str(found), vars(found)) == (type(error), str(error), vars(error))
+def test_an_error_of_a_backend_keeps_all_it_says_when_it_is_pickled():
+    refusal = PermanentError("context_window", "too long", fatal=True, limit=9, prompt=12)
+    for error in (TransientError("server", "busy", retry_after=3.0), refusal):
+        error.failed, error.question, error.usage = FailedCalls(2), "key", Usage(3, 4)
+        found = pickled(error)
+        assert (type(found), str(found), vars(found)) == (type(error), str(error), vars(error))
 
 
 async def test_criteria_are_written_once_and_recorded_by_the_owner(tmp_path: Path):

@@ -34,15 +34,6 @@ def test_a_groups_status_follows_from_its_trajectories_in_any_order() -> None:
             assert status_of(*order) == expected
 
 
-async def test_rollouts_of_different_prompts_in_one_group_are_warned_about() -> None:
-    def rollout(prompt: str, answer: str) -> list[dict[str, str]]:
-        return [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
-
-    for second, is_warned in (("6*7?", False), ("5*5?", True)):
-        result = await calipers.score_group([rollout("6*7?", "42"), rollout(second, "25")], judge="embedded")
-        assert any("the prompts of '1' and '2' differ" in line for line in result.warnings) is is_warned
-
-
 async def test_prompts_differ_only_in_what_users_ask() -> None:
     cases: list[tuple[tuple[list[tuple[str, object]], ...], tuple[str, str] | None]] = [
         (([("system", "It is 10:00:01"), ("user", "6*7?")], [("system", "It is 10:00:02"), ("user", "6*7?\n")]), None),

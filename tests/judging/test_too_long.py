@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from calipers.types import Ask, Message, Trajectory, TrajectoryGroup, Window
 from grading import Grader
 from groups import group_of
 from judging.test_long_trajectories import Narrow
-from replaying import replayed
+from replaying import replayed, scored
 
 WINDOW = 8192
 QUALITY = {name: (place + 1) / 10 for place, name in enumerate("abcdefgh")}
@@ -58,8 +59,7 @@ def lost(result: calipers.GroupResult, *names: str) -> None:
 async def test_the_others_are_scored_as_without_it_in_one_question() -> None:
     cases: list[tuple[str, ...]] = [("c",), ("c", "f"), ("a", "b", "c", "d", "e", "f")]
     for long in cases:
-        judge = Narrow(WINDOW)
-        judge._honest = SimulatedJudge(QUALITY)
+        judge = Narrow(WINDOW, truth=QUALITY)
         result = await Judge(judge, calls={"context_window": WINDOW}).score_group(group(*long))
         assert judged(result) == {name: None if name in long else value for name, value in QUALITY.items()}
         lost(result, *long)
@@ -78,43 +78,34 @@ async def test_those_that_can_be_shortened_are_and_the_one_that_cannot_is_left_o
 
 
 async def test_in_pairs_and_alone_only_what_is_asked_about_it_is_lost() -> None:
-    cases: list[str] = ["pairwise", "pointwise"]
-    for protocol in cases:
-        judge = SimulatedJudge(QUALITY)
-        result = await Judge(judge, protocol=protocol, calls={"context_window": WINDOW}).score_group(group("c"))
+    for protocol, calls in (("pairwise", 21), ("pointwise", 8)):
+        judge = Judge(SimulatedJudge(QUALITY), protocol=protocol, calls={"context_window": WINDOW})
+        result = await judge.score_group(group("c"))
         lost(result, "c")
-        assert result.judge_calls == (21 if protocol == "pairwise" else 8)
+        assert result.judge_calls == calls
         shown = {name: score for name, score in judged(result).items() if score is not None}
         assert sorted(shown, key=lambda name: shown[name]) == [name for name in QUALITY if name != "c"]
 
 
 async def test_a_long_answer_that_fits_alone_is_scored_alone_and_compared_with_short_ones() -> None:
     long = group("c", "f", answer="word " * 1000)  # 5 kB: two do not fit, one and a short one do
-    alone = await Judge(
-        SimulatedJudge(QUALITY), protocol="pointwise", calls={"context_window": WINDOW // 2}
-    ).score_group(long)
+    asked = {"judge": SimulatedJudge(QUALITY), "context_window": WINDOW // 2}
+    alone, paired, together = [
+        await Judge.of(asked | {"protocol": protocol}).score_group(long)
+        for protocol in ("pointwise", "pairwise", "listwise")
+    ]
     assert judged(alone) == QUALITY
-    paired = await Judge(
-        SimulatedJudge(QUALITY), protocol="pairwise", calls={"context_window": WINDOW // 2}
-    ).score_group(long)
     assert (paired.status, paired.judge_calls) == ("scored", 27)
-    together = await Judge(SimulatedJudge(QUALITY), calls={"context_window": WINDOW // 2}).score_group(long)
     # One of them fits beside the short ones; which of the two depends on nothing but content.
     assert sum(score is None for score in judged(together).values()) == 1
     assert any("protocol='pointwise'" in line for line in together.warnings)
 
 
 async def test_criteria_are_graded_for_the_others() -> None:
-    cases: list[str] = ["all", "per_criterion", "relative"]
-    for mode in cases:
-        grader = Grader({name: ["kind"] if name in "abcd" else [] for name in QUALITY})
-        judge = Judge(
-            grader,
-            protocol="checklist",
-            rubric=[{"id": "kind", "text": "Is kind."}],
-            question={"grading": {"mode": mode}},
-            calls={"context_window": WINDOW},
-        )
+    grader = Grader({name: ["kind"] if name in "abcd" else [] for name in QUALITY})
+    asked = {"judge": grader, "protocol": "checklist", "rubric": [{"id": "kind", "text": "Is kind."}]}
+    for mode in ("all", "per_criterion", "relative"):
+        judge = Judge.of(asked | {"grading": {"mode": mode}, "context_window": WINDOW})
         result = await judge.score_group(group("c"))
         lost(result, "c")
         assert judged(result) == {name: None if name == "c" else float(name in "abd") for name in QUALITY}
@@ -146,15 +137,14 @@ async def test_of_two_where_one_is_too_long_both_abstain_and_the_long_one_is_nam
 
 @pytest.mark.parametrize("settings", [{"canaries": "always"}, {"orders": 2}, {"protocol": "pairwise"}], ids=str)
 async def test_a_run_replays_byte_for_byte(tmp_path: Path, settings: Mapping[str, Any]) -> None:
-    judge = SimulatedJudge(QUALITY)
-    async with Judge.of({"judge": judge, "context_window": WINDOW, "ledger": tmp_path / "l.db", **settings}) as asking:
-        first = await asking.score_group(group("c"))
-    lost(first, "c")
-    async with Judge.of({"judge": judge, "context_window": WINDOW, "ledger": tmp_path / "l.db", **settings}) as asking:
-        calls = judge.calls
-        assert (await asking.score_group(group("c"))).to_dict() == first.to_dict()
-        assert judge.calls == calls
-    assert [one.to_dict() for one in await replayed(tmp_path / "l.db")] == [first.to_dict()]
+    judge, path = SimulatedJudge(QUALITY), tmp_path / "l.db"
+    first = await scored(path, judge, [group("c")], context_window=WINDOW, **settings)
+    calls = judge.calls
+    assert await scored(path, judge, [group("c")], context_window=WINDOW, **settings) == first
+    assert judge.calls == calls
+    (again,) = await replayed(path)
+    assert [json.dumps(again.to_dict())] == first
+    lost(again, "c")
 
 
 @settings(max_examples=60, deadline=None)
@@ -188,9 +178,7 @@ def test_whatever_the_lengths_what_is_shown_fits_and_every_answer_in_it_is_whole
     for item in asked.members:
         name = view.ids[view.candidates[item].members[0]]
         assert f"<{name} " + "w" * own[item][0] + ">" in text
+    longest = max(own[shown][0] for shown in asked.members)
     for item in fit.omitted:
-        assert all(
-            own[item][0] >= own[shown][0] or count_characters(view.candidates[item].body) < 500
-            for shown in asked.members
-        )
+        assert own[item][0] >= longest or count_characters(view.candidates[item].body) < 500
     assert text_bytes_and_images(fit.request)[0] <= text_bytes_and_images(whole)[0]

@@ -1,5 +1,5 @@
 """The browser of the tests of reports."""
 
-from report.conftest import _driver, browser, pytest_collection_modifyitems
+from report_browser import _driver, browser, pytest_collection_modifyitems
 
 __all__ = ["_driver", "browser", "pytest_collection_modifyitems"]

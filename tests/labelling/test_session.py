@@ -10,11 +10,10 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.labelling.groups import blinded
-from calipers.labelling.labels import LabelFile
 from calipers.labelling.session import RefusedLabelError
 from calipers.types import Trajectory, TrajectoryGroup
 from groups import group_of
-from labelled import ANSWERS, fail, groups_file, label_of, opened, session_of
+from labelled import ANSWERS, groups_file, label_file, label_of, opened, session_of
 
 
 def test_groups_come_one_after_the_other_until_all_are_labelled(tmp_path: Path):
@@ -33,7 +32,7 @@ def test_groups_come_one_after_the_other_until_all_are_labelled(tmp_path: Path):
     assert session.previous()["group"]["token"] == tokens[-1]
     assert session.previous(tokens[-1])["group"]["token"] == tokens[-2]
     assert session.previous(tokens[0])["group"] is None
-    labels = LabelFile(tmp_path / "l", on_error=fail).labels()
+    labels = label_file(tmp_path / "l").labels()
     assert [sorted(map(str, (one.ranks or {}).values())) for one in labels] == [["1", "2", "2", "None"]] * 3
     assert all(len(one.shown) == 4 for one in labels)
 
@@ -71,9 +70,8 @@ def test_ranks_that_are_none_are_refused_and_nothing_is_written(tmp_path: Path):
     token = session.next()["group"]["token"]
     good = [1, 2, 3, 4]
     wrong: list[Any] = [None, [1, 2, 3], [1, 2, 4, 5], [0, 1, 2, 3], [1.0, 2, 3, 4], [True, 2, 3, 4], ["1", 2, 3, 4]]
-    refused: list[tuple[Any, Any, Any]] = [(ranks, "", 0) for ranks in wrong]
-    refused += [(good, "x" * 5000, 0), (good, None, 0), (good, "", None), (good, "", True)]
-    for ranks, note, based_on in refused:
+    refused = [(ranks, "", 0) for ranks in wrong]
+    for ranks, note, based_on in (*refused, (good, "x" * 5000, 0), (good, None, 0), (good, "", None), (good, "", True)):
         with pytest.raises(RefusedLabelError):
             session.save(token, ranks, note, based_on)
     assert not (tmp_path / "l").exists()
@@ -93,10 +91,9 @@ def test_a_group_that_cannot_be_shown_is_reported_once_and_passed_over(tmp_path:
 
 
 def test_a_label_of_texts_that_changed_since_is_shown_as_such(tmp_path: Path):
-    path = groups_file(tmp_path / "g", [group_of(ANSWERS)])
-    old = label_of(group_of(ANSWERS | {"right": "old"}), "ann", {"right": 1, "close": 2, "far": 3, "silent": 4})
-    LabelFile(tmp_path / "l", on_error=fail).append(old)
-    index = opened(path)
+    old = label_of(group_of(ANSWERS | {"right": "old"}), "ann", dict(zip(ANSWERS, (1, 2, 3, 4), strict=True)))
+    label_file(tmp_path / "l").append(old)
+    index = opened(groups_file(tmp_path / "g", [group_of(ANSWERS)]))
     group = session_of(index, tmp_path / "l").previous()["group"]
     assert (group["changed"], group["ranks"]) == (True, None)
 
@@ -125,10 +122,8 @@ def revealing() -> TrajectoryGroup:
 
 def test_ids_models_rewards_and_gold_are_not_in_the_pages_data():
     text = json.dumps(blinded(revealing(), "ann").page)
-    for secret in ("gpt-5", "toolu", "0.123456", "0.654321", "prompt-for"):
-        assert secret not in text
-    for shown in ("Look.", "look", "seen 3", "answer 0", "because 2"):
-        assert shown in text
+    assert [one for one in ("gpt-5", "toolu", "0.123456", "0.654321", "prompt-for") if one in text] == []
+    assert [one for one in ("Look.", "look", "seen 3", "answer 0", "because 2") if one not in text] == []
 
 
 def test_the_order_depends_on_annotator_and_group_alone():

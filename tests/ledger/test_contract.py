@@ -1,8 +1,11 @@
-"""What every ledger promises, in whatever database it is."""
+"""What every ledger promises, in whatever database it is; what makes a question another one; one call for each."""
+
+from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +13,14 @@ import pytest
 
 import calipers
 from asking import request
-from calipers.errors import LedgerError, PermanentError
+from calipers.errors import LedgerError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
-from calipers.ledger import Recorder, Replayer, Run, open_ledger, read_ledger
+from calipers.ledger import Recorder, Replayer, Run, SingleFlight, ledger_key, open_ledger, read_ledger
 from calipers.ledger.database import LEARNED
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from calipers.types import Completion, JudgeRequest
+from calipers.types.encoding import EncodedDict
 from groups import FOUR, QUALITY, group_of
 from replaying import replayed_lines, scored
 
@@ -24,27 +28,25 @@ GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in rang
 SETTINGS: Mapping[str, Any] = Judge(SimulatedJudge(QUALITY)).settings.to_dict()
 
 
-def question(text: str, number: int = 0) -> JudgeRequest:
-    asked = request()
-    return replace(asked, messages=({"role": "user", "content": text},), ask=replace(asked.ask, number=number))
+def question(text: str) -> JudgeRequest:
+    return replace(request(), messages=({"role": "user", "content": text},))
 
 
 class Answering(FullBackend):
-    """Answers with ``text``, and counts the calls."""
+    """Answers with ``text``, counts the calls, and says what it sent if that is given."""
 
     endpoint, model = "e", "m"
 
-    def __init__(self, text: str = "an answer") -> None:
-        self.text = text
-        self.calls = 0
+    def __init__(self, text: str = "an answer", sent: bytes | None = None) -> None:
+        self.text, self.sent, self.calls = text, sent, 0
 
     async def complete(self, request: JudgeRequest) -> Completion:
         self.calls += 1
         await asyncio.sleep(0)
-        return Completion(self.text, reasoning=self.text)
+        return Completion(self.text, reasoning=self.text, sent=self.sent)
 
 
-async def test_nothing_is_paid_twice_and_a_replay_is_the_run(location: str) -> None:
+async def test_nothing_is_paid_twice_and_a_replay_is_the_run(location: str):
     first, second = SimulatedJudge(QUALITY, Noise(0.1)), SimulatedJudge(QUALITY, Noise(0.1))
     lines = await scored(location, first, GROUPS)
     assert await scored(location, second, GROUPS) == lines
@@ -53,14 +55,14 @@ async def test_nothing_is_paid_twice_and_a_replay_is_the_run(location: str) -> N
     assert await replayed_lines(location, 1) == lines
 
 
-async def test_a_replay_is_byte_equal_also_where_calls_failed(location: str) -> None:
+async def test_a_replay_is_byte_equal_also_where_calls_failed(location: str):
     judge = SimulatedJudge(QUALITY, Noise(0.1), Flaky.evenly(0.9), seed=2)
     lines = await scored(location, judge, GROUPS, orders=3)
     assert any('"failed"' in line or '"abstained"' in line for line in lines)
     assert await replayed_lines(location) == lines
 
 
-async def test_equal_questions_in_flight_share_one_call(location: str) -> None:
+async def test_equal_questions_in_flight_share_one_call(location: str):
     judge = SimulatedJudge(QUALITY)
     async with Judge(judge, ledger=location) as own:
         same = [group_of(FOUR, group_id=str(number)) for number in range(20)]
@@ -68,7 +70,7 @@ async def test_equal_questions_in_flight_share_one_call(location: str) -> None:
     assert judge.calls == 1
 
 
-async def test_many_writers_share_commits_and_find_their_rows(location: str) -> None:
+async def test_many_writers_share_commits_and_find_their_rows(location: str):
     with open_ledger(location) as ledger, open_ledger(location) as other:
 
         async def write(number: int) -> None:
@@ -90,7 +92,7 @@ async def test_many_writers_share_commits_and_find_their_rows(location: str) -> 
         assert ledger.rows("SELECT value FROM learned WHERE model = 'last'") == [("2",)]
 
 
-async def test_who_is_cancelled_while_a_row_is_written_leaves_it_written(location: str) -> None:
+async def test_who_is_cancelled_while_a_row_is_written_leaves_it_written(location: str):
     with open_ledger(location) as ledger:
         ledger.put(LEARNED.insert_or_replace, ("e", "m", "{}"))
         waiting = asyncio.create_task(ledger.commit())
@@ -102,7 +104,7 @@ async def test_who_is_cancelled_while_a_row_is_written_leaves_it_written(locatio
         assert ledger.rows("SELECT count(*) FROM learned") == [(1,)]
 
 
-async def test_no_reward_is_made_of_an_answer_that_is_not_recorded(location: str) -> None:
+async def test_no_reward_is_made_of_an_answer_that_is_not_recorded(location: str):
     with open_ledger(location) as ledger:
         judge = calipers.Judge(SimulatedJudge(QUALITY), ledger=ledger, orders=2)
         _ = judge.store
@@ -111,7 +113,7 @@ async def test_no_reward_is_made_of_an_answer_that_is_not_recorded(location: str
             await judge.score_group(GROUPS[0])
 
 
-async def test_any_text_comes_back_as_it_was(location: str) -> None:
+async def test_any_text_comes_back_as_it_was(location: str):
     texts = ["", "a\0b", "\0", "␀", "␀0\0␀", "half ? a pair", "😀 ümläut 中文", "x(µ/ý", "'\"\\;--"]
     for silent in (None, Answering("another")):
         with open_ledger(location) as ledger:
@@ -123,20 +125,17 @@ async def test_any_text_comes_back_as_it_was(location: str) -> None:
         assert silent is None or silent.calls == 0
 
 
-async def test_a_sent_body_that_begins_like_compressed_data_is_kept(location: str) -> None:
-    for number, body in enumerate((b"x is the first letter", b"(\xc2\xb5/\xc3\xbd", b"\x00")):
-
-        class Sending(Answering):
-            async def complete(self, request: JudgeRequest, body: bytes = body) -> Completion:
-                return Completion("an answer", sent=body)
-
-        with open_ledger(location) as ledger:
-            recorder = Recorder(Run(ledger, SETTINGS, version="0"))
-            await recorder.answer(await recorder.begin(), question(str(number)), Sending())
-            assert ledger.rows("SELECT request FROM answers ORDER BY rowid DESC LIMIT 1") == [(body.decode(),)]
+async def test_what_was_sent_is_kept_however_it_begins_and_however_long_it_is(location: str):
+    bodies = [b"x is the first letter", b"(\xc2\xb5/\xc3\xbd", b"\x00", "é".encode() * 20_000]
+    with open_ledger(location) as ledger:
+        recorder = Recorder(Run(ledger, SETTINGS, version="0"))
+        for body in bodies:
+            await recorder.answer(await recorder.begin(), question(str(len(body))), Answering(sent=body))
+        kept = [ledger.text(stored).encode() for (stored,) in ledger.rows("SELECT request FROM answers")]
+    assert sorted(kept) == sorted(bodies)
 
 
-async def test_long_groups_and_requests_come_back_as_they_were(location: str) -> None:
+async def test_long_groups_and_requests_come_back_as_they_were(location: str):
     long = group_of({"right": "again and " * 20_000, "far": "␀\0" * 9_000})
     lines = await scored(location, SimulatedJudge({"right": 0.9, "far": 0.1}), [long])
     assert await replayed_lines(location) == lines
@@ -144,20 +143,7 @@ async def test_long_groups_and_requests_come_back_as_they_were(location: str) ->
         assert next(iter(Replayer(ledger).groups())) == json.loads(json.dumps(long.to_dict()))
 
 
-async def test_a_failure_is_no_answer_and_its_cost_is_in_the_next_runs_bill(location: str) -> None:
-    class Failing(Answering):
-        async def complete(self, request: JudgeRequest) -> Completion:
-            raise PermanentError("server", "the judge is down")
-
-    with open_ledger(location) as ledger:
-        recorder, judge = Recorder(Run(ledger, SETTINGS, version="0")), Answering()
-        with pytest.raises(PermanentError):
-            await recorder.answer(0, question("one"), Failing())
-        assert (await recorder.answer(1, question("one"), judge)).text == "an answer"
-    assert judge.calls == 1
-
-
-async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str) -> None:
+async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str):
     ledger, judge = open_ledger(location), Answering()
     recorder = Recorder(Run(ledger, SETTINGS, version="0"))
     ledger.close()
@@ -166,7 +152,7 @@ async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str
     assert judge.calls == 0
 
 
-async def test_a_reader_sees_the_ledger_as_it_was_when_it_was_opened_and_writes_nothing(location: str) -> None:
+async def test_a_reader_sees_the_ledger_as_it_was_when_it_was_opened_and_writes_nothing(location: str):
     with pytest.raises(LedgerError, match="no such ledger"):
         open_ledger(location, create=False)
     await scored(location, SimulatedJudge(QUALITY), GROUPS[:2])
@@ -181,3 +167,92 @@ async def test_a_reader_sees_the_ledger_as_it_was_when_it_was_opened_and_writes_
         assert reader.rows("SELECT count(*) FROM groups") == [(5,)]
         with pytest.raises(LedgerError, match="cannot be read"):
             reader.rows("DELETE FROM groups")
+
+
+# --- one call for one question ----------------------------------------------------------------------------------------
+
+
+def _key_of(*contents: object, **changes: Any) -> str:
+    messages = tuple(one if isinstance(one, dict) else {"role": "user", "content": one} for one in contents)
+    return ledger_key(replace(request(), messages=messages, **changes), SimulatedJudge(QUALITY))
+
+
+def test_texts_that_only_join_alike_are_different_questions():
+    different: list[tuple[object, ...]] = [
+        ("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), (3, "abc"), ([{"type": "text", "text": "abc"}],),
+        ("ab\ud83d", "c"), (None,), ({"role": "system", "content": "abc"},), ({"role": None, "content": "abc"},),
+        ({"content": "abc"},), ({"content": "abc", "name": "b"},), ({"role": "user", "content": "abc", "name": "b"},),
+        ({"role": 'a "role" é', "content": "abc"},),
+    ]  # fmt: skip
+    keys = [*(_key_of(*one) for one in different), _key_of("abc", max_tokens=7)]
+    assert len(set(keys)) == len(keys)
+    assert _key_of("ab", "c") == keys[0]
+
+
+def test_a_schema_that_is_written_already_makes_no_other_question():
+    schema = {"type": "object", "required": ["é"]}
+    assert _key_of("a", schema=EncodedDict(schema)) == _key_of("a", schema=schema) != _key_of("a", schema=None)
+
+
+async def never() -> str:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def at_once() -> str:
+    return "answer"
+
+
+async def test_who_is_cancelled_in_the_same_moment_as_the_caller_calls_nobody():
+    """Two groups with one question have one deadline; a call begun after it would be ended by nothing."""
+    flight: SingleFlight[str] = SingleFlight()
+    calls = 0
+
+    async def counted() -> str:
+        nonlocal calls
+        calls += 1
+        return await never()
+
+    askers = [asyncio.create_task(flight.run("k", counted)) for _ in range(3)]
+    await asyncio.sleep(0)
+    askers[0].cancel()
+    askers[1].cancel()
+    await asyncio.wait(askers[:2], timeout=10)
+    assert [asker.cancelled() for asker in askers] == [True, True, False]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert calls == 2  # the third asks for itself
+    askers[2].cancel()
+    await asyncio.wait(askers[2:])
+    assert askers[2].cancelled()
+
+
+def test_a_failure_reaches_all_and_is_forgotten_and_each_event_loop_calls_for_itself():
+    flight: SingleFlight[str] = SingleFlight()
+
+    async def fails() -> str:
+        await asyncio.sleep(0)
+        raise ValueError("down")
+
+    async def both() -> None:
+        results = await asyncio.gather(*(flight.run("k", fails) for _ in range(3)), return_exceptions=True)
+        assert [type(result) for result in results] == [ValueError] * 3
+        assert await flight.run("k", at_once) == "answer"
+
+    for _ in range(2):
+        asyncio.run(both())
+
+
+async def test_who_was_cancelled_before_and_went_on_still_asks_after_another():
+    flight: SingleFlight[str] = SingleFlight()
+
+    async def stubborn() -> str:
+        with suppress(asyncio.CancelledError):
+            await never()
+        return await flight.run("k", at_once)
+
+    first, second = asyncio.create_task(flight.run("k", never)), asyncio.create_task(stubborn())
+    for task in (second, first):
+        await asyncio.sleep(0)
+        task.cancel()
+    assert await asyncio.wait_for(second, 10) == "answer"

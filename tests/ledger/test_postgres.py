@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from calipers.ledger.database import FORMAT, LEARNED
 from calipers.ledger.opening import Address
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest
-from groups import FOUR, QUALITY, group_of
+from groups import QUALITY
 from servers.postgres_server import PASSWORD, PostgresServer
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed: pip install 'calipers[postgres]'")
@@ -38,12 +37,9 @@ from calipers.ledger.postgres.ledger import PostgresLedger
 pytestmark = pytest.mark.heavy
 WORKER = Path(__file__).parents[1] / "servers" / "shared_worker.py"
 SETTINGS = Judge(SimulatedJudge(QUALITY)).settings.to_dict()
-GROUP = group_of(FOUR)
 
 
-def test_a_server_that_cannot_be_used_is_one_sentence_with_the_remedy(
-    postgres: PostgresServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_server_that_cannot_be_used_is_one_sentence(postgres: PostgresServer, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
     for address, words in (
         (postgres.url(secret="wrong"), "password authentication failed.*Check the user and the password"),  # noqa: S106 - of a test
@@ -62,41 +58,24 @@ def test_a_server_that_cannot_be_used_is_one_sentence_with_the_remedy(
     assert not [one.name for one in threading.enumerate() if one.name == "calipers-ledger"]
 
 
-def test_the_password_is_in_no_result_and_not_in_the_ledger(
-    postgres: PostgresServer, postgres_url: str, tmp_path: Path
-) -> None:
-    (tmp_path / "groups.jsonl").write_text(json.dumps(GROUP.to_dict()) + "\n")
-    out = tmp_path / "out.jsonl"
-    command = ["score", str(tmp_path / "groups.jsonl"), "-o", str(out), "--ledger", postgres_url]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.output
-    stored = postgres.run("pg_dump", "--schema", "ledger_*").stdout.decode()
-    for text in (done.output, out.read_text(), stored):
-        assert "secret" not in text
-    assert not list(tmp_path.glob("*.db"))
-
-
-def test_missing_rights_are_told_with_the_grants_that_help(postgres: PostgresServer) -> None:
+def test_missing_rights_are_told_with_the_grants_that_help(postgres: PostgresServer):
+    schema = "ledger_of_clerk"
     postgres.run("psql", "-c", "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
-    url = postgres.url("ledger_of_clerk", user="clerk", secret="clerk")  # noqa: S106 - of a test
+    url = postgres.url(schema, user="clerk", secret="clerk")  # noqa: S106 - of a test
     with pytest.raises(LedgerError, match=r"permission denied.*GRANT CREATE ON DATABASE"):
         open_ledger(url)
-    open_ledger(postgres.url("ledger_of_clerk")).close()
+    open_ledger(postgres.url(schema)).close()
     with pytest.raises(LedgerError, match=r"permission denied.*USAGE on its schema"):
         open_ledger(url)
-    grants = (
-        "GRANT USAGE ON SCHEMA ledger_of_clerk TO clerk; GRANT SELECT ON ALL TABLES IN SCHEMA ledger_of_clerk TO clerk"
-    )
-    postgres.run("psql", "-c", grants)
+    for granted in (f"USAGE ON SCHEMA {schema}", f"SELECT ON ALL TABLES IN SCHEMA {schema}"):
+        postgres.run("psql", "-c", f"GRANT {granted} TO clerk")
     with read_ledger(url) as reader:
         assert reader.rows("SELECT count(*) FROM answers") == [(0,)]
     with open_ledger(url) as ledger, pytest.raises(LedgerError, match=r"permission denied"):
         Run(ledger, SETTINGS, version="0")
 
 
-def test_a_schema_of_another_program_or_of_a_newer_version_is_not_touched(
-    postgres: PostgresServer, postgres_url: str
-) -> None:
+def test_a_foreign_or_newer_schema_is_not_touched(postgres: PostgresServer, postgres_url: str):
     postgres.run("psql", "-c", "CREATE SCHEMA taken", "-c", "CREATE TABLE taken.payroll (x int)")
     with pytest.raises(LedgerError, match="another program's tables"):
         open_ledger(postgres.url("taken"))
@@ -108,14 +87,17 @@ def test_a_schema_of_another_program_or_of_a_newer_version_is_not_touched(
 
 
 class Slow(FullBackend):
+    """A judge that answers once it is let go."""
+
     endpoint, model = "slow", "m"
 
     def __init__(self) -> None:
         self.calls = 0
-        self.go = asyncio.Event()
+        self.go, self.is_asked = asyncio.Event(), asyncio.Event()
 
     async def complete(self, request: JudgeRequest) -> Completion:
         self.calls += 1
+        self.is_asked.set()
         await self.go.wait()
         return Completion(f"answer {self.calls}")
 
@@ -127,17 +109,11 @@ def two(postgres_url: str) -> Iterator[tuple[PostgresLedger, PostgresLedger]]:
         yield one, other
 
 
-def _recorders(*ledgers: PostgresLedger) -> list[Recorder]:
-    return [Recorder(Run(ledger, SETTINGS, version="0")) for ledger in ledgers]
-
-
-async def test_a_question_whose_asker_fails_or_is_cancelled_goes_to_who_waits(
-    two: tuple[PostgresLedger, PostgresLedger],
-) -> None:
-    judge, (first, second) = Slow(), _recorders(*two)
+async def test_a_question_that_is_given_up_goes_to_who_waits(two: tuple[PostgresLedger, PostgresLedger]):
+    judge = Slow()
+    first, second = (Recorder(Run(ledger, SETTINGS, version="0")) for ledger in two)
     asker = asyncio.create_task(first.answer(0, request(), judge))
-    while judge.calls == 0:  # noqa: ASYNC110 - likewise
-        await asyncio.sleep(0.01)
+    await judge.is_asked.wait()
     waiter = asyncio.create_task(second.answer(0, request(), judge))
     gives_up = asyncio.create_task(second.answer(0, replace(request(), max_tokens=7), judge))
     await asyncio.sleep(0.15)
@@ -151,9 +127,7 @@ def workers(count: int, location: str, account: Path, groups: int) -> list[subpr
     """Processes whose runs have all begun, and which score from now on."""
     command, pipe = [sys.executable, str(WORKER), location, str(account), str(groups), "0.03"], subprocess.PIPE
     started = [subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(count)]
-    for one in started:
-        assert one.stdout is not None
-        assert one.stdout.readline() == "ready\n"
+    assert [one.stdout.readline() for one in started if one.stdout] == ["ready\n"] * count
     for one in started:
         assert one.stdin is not None
         one.stdin.write("\n")
@@ -161,69 +135,59 @@ def workers(count: int, location: str, account: Path, groups: int) -> list[subpr
     return started
 
 
-def calls(account: Path) -> tuple[Counter[str], Counter[str]]:
-    """How often each group was asked about, and answered."""
-    events = [json.loads(line) for line in account.read_text().splitlines()] if account.exists() else []
-    return Counter(g for event, g in events if event == "asked"), Counter(
-        g for event, g in events if event == "answered"
-    )
+def calls(account: Path, wanted: str) -> list[str]:
+    """The groups that were asked about, or answered, once for each time."""
+    lines = account.read_text().splitlines() if account.exists() else []
+    return [group for event, group in map(json.loads, lines) if event == wanted]
 
 
-def results(done: str) -> dict[str, list[object]]:
-    return {line[0]: line[1:] for text in done.splitlines() for line in [json.loads(text)]}
+def wait_for_answers(account: Path, count: int) -> None:
+    while len(calls(account, "answered")) < count:
+        time.sleep(0.02)
 
 
-def test_two_processes_pay_once_and_one_that_is_killed_loses_only_what_was_in_flight(
-    postgres_url: str, tmp_path: Path
-) -> None:
+def results(process: subprocess.Popen[str]) -> dict[str, list[object]]:
+    """What a worker printed when it has ended: status and rewards by group."""
+    said, wrong = process.communicate(timeout=60)
+    assert process.returncode == 0, wrong
+    return {group: found for group, *found in map(json.loads, said.splitlines())}
+
+
+def test_of_two_processes_a_killed_one_loses_only_what_was_in_flight(postgres_url: str, tmp_path: Path):
     account, groups = tmp_path / "paid", 80
     one, two = workers(2, postgres_url, account, groups)
-    while calls(account)[1].total() < 30:
-        time.sleep(0.02)
+    wait_for_answers(account, 30)
     two.kill()
     two.communicate()
-    said, wrong = one.communicate(timeout=60)
-    assert one.returncode == 0, wrong
-    found = results(said)
+    found = results(one)
     assert len(found) == groups
     assert {status for status, _ in found.values()} == {"scored"}
-    asked, answered = calls(account)
-    assert asked.total() - groups <= 8  # the calls of the killed process, of which none was answered and recorded
-    assert set(answered) == set(found)
+    assert len(calls(account, "asked")) - groups <= 8  # those of the killed process that were not recorded
+    assert set(calls(account, "answered")) == set(found)
     with read_ledger(postgres_url) as reader:
         assert reader.rows("SELECT count(*) FROM answers") == [(groups,)]
         assert reader.rows("SELECT count(*) FROM runs") == [(2,)]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
-def test_a_server_that_restarts_in_a_run_costs_nothing(
-    postgres: PostgresServer, postgres_url: str, tmp_path: Path, how: signal.Signals
-) -> None:
+def test_a_restart_costs_nothing(postgres: PostgresServer, postgres_url: str, tmp_path: Path, how: signal.Signals):
     account, groups = tmp_path / "paid", 100
     (running,) = workers(1, postgres_url, account, groups)
-    while calls(account)[1].total() < 40:
-        time.sleep(0.02)
+    wait_for_answers(account, 40)
     postgres.stop(how)
     time.sleep(0.5)
     postgres.start()
-    said, wrong = running.communicate(timeout=60)
-    assert running.returncode == 0, wrong
-    asked, _ = calls(account)
-    assert len(results(said)) == groups
-    assert asked.total() == groups
+    assert len(results(running)) == len(calls(account, "asked")) == groups
     with read_ledger(postgres_url) as reader:
         assert reader.rows("SELECT count(*) FROM groups") == [(groups,)]
 
 
-async def test_a_server_that_stays_away_ends_the_run_and_nothing_unrecorded_is_used(
-    postgres: PostgresServer, postgres_url: str
-) -> None:
+async def test_a_server_that_stays_away_ends_the_run(postgres: PostgresServer, postgres_url: str):
     judge = Slow()
     ledger = PostgresLedger(postgres_url)
     recorder = Recorder(Run(ledger, SETTINGS, version="0"))
     asked = asyncio.create_task(recorder.answer(0, request(), judge))
-    while judge.calls == 0:  # noqa: ASYNC110 - likewise
-        await asyncio.sleep(0.01)
+    await judge.is_asked.wait()
     for connection in (ledger._writer, ledger._reader):  # not before: a busy machine needs the patience to open it
         connection._patience = 0.5
     postgres.stop()
@@ -247,9 +211,7 @@ async def test_a_server_that_stays_away_ends_the_run_and_nothing_unrecorded_is_u
         assert reader.rows("SELECT count(*) FROM answers") == [(0,)]
 
 
-async def test_a_restart_of_the_server_keeps_the_claims_of_the_living(
-    postgres: PostgresServer, postgres_url: str
-) -> None:
+async def test_a_restart_keeps_the_claims_of_the_living(postgres: PostgresServer, postgres_url: str):
     with PostgresLedger(postgres_url) as one, PostgresLedger(postgres_url) as other:
         await one.claim("held")
         postgres.stop(signal.SIGINT)
@@ -262,31 +224,27 @@ async def test_a_restart_of_the_server_keeps_the_claims_of_the_living(
         assert await asyncio.wait_for(waits, 10)
 
 
-async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, PostgresLedger]) -> None:
+async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, PostgresLedger]):
     one, other = two
-    for number in range(30):
-        claiming = asyncio.create_task(one.claim(f"k{number}"))
+    keys = [f"k{number}" for number in range(30)]
+    for number, key in enumerate(keys):
+        claiming = asyncio.create_task(one.claim(key))
         await asyncio.sleep(0.0005 * number)
         claiming.cancel()
         await asyncio.wait([claiming])
         if not claiming.cancelled():
-            one.release(f"k{number}")
-    claims = await asyncio.wait_for(asyncio.gather(*(other.claim(f"k{number}") for number in range(30))), 10)
-    assert set(claims) == {True}
+            one.release(key)
+    assert set(await asyncio.wait_for(asyncio.gather(*map(other.claim, keys)), 10)) == {True}
 
 
-async def test_a_server_that_does_not_answer_is_given_up(postgres: PostgresServer, postgres_url: str) -> None:
-    ledger = PostgresLedger(postgres_url, patience=0.5)
-    locker = asyncio.create_task(asyncio.to_thread(_hold_table, postgres, Address.of(postgres_url).schema, 4))
-    await asyncio.sleep(0.3)
-    ledger.put(LEARNED.insert_or_replace, ("e", "m", "{}"))
-    with pytest.raises(LedgerError, match="does not answer"):
+async def test_a_server_that_does_not_answer_is_given_up(postgres: PostgresServer, postgres_url: str):
+    lock = f"BEGIN; LOCK TABLE {Address.of(postgres_url).schema}.learned; SELECT pg_sleep(4); COMMIT"
+    with PostgresLedger(postgres_url, patience=0.5) as ledger:
+        locker = asyncio.create_task(asyncio.to_thread(postgres.run, "psql", "-c", lock))
+        await asyncio.sleep(0.3)
+        ledger.put(LEARNED.insert_or_replace, ("e", "m", "{}"))
+        with pytest.raises(LedgerError, match="does not answer"):
+            await ledger.commit()
+        await locker
+        ledger.put(LEARNED.insert_or_replace, ("e", "n", "{}"))
         await ledger.commit()
-    await locker
-    ledger.put(LEARNED.insert_or_replace, ("e", "n", "{}"))
-    await ledger.commit()
-    ledger.close()
-
-
-def _hold_table(server: PostgresServer, schema: str, seconds: int) -> None:
-    server.run("psql", "-c", f"BEGIN; LOCK TABLE {schema}.learned; SELECT pg_sleep({seconds}); COMMIT")

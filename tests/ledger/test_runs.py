@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import random
 import shutil
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,8 +19,9 @@ import pytest
 import calipers
 from asking import request
 from calipers.errors import LedgerError, PermanentError
+from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
-from calipers.ledger import Ledger, Replayer
+from calipers.ledger import Ledger, Recorder, Replayer, Run
 from calipers.ledger.replayer import RecordedBackend, Replay
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Usage
@@ -26,9 +31,20 @@ from replaying import replayed, replayed_lines, scored
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
 
 
-async def test_another_model_schema_or_sample_is_another_question(tmp_path: Path):
-    path = tmp_path / "l.db"
-    await scored(path, SimulatedJudge(QUALITY), GROUPS)
+def update(path: Path, statement: str, *values: object) -> None:
+    """Change what a ledger holds."""
+    with Ledger(path) as ledger:
+        ledger.put(statement, values)
+
+
+@pytest.fixture
+async def path(tmp_path: Path) -> Path:
+    """The ledger of a run."""
+    await scored(tmp_path / "l.db", SimulatedJudge(QUALITY), GROUPS)
+    return tmp_path / "l.db"
+
+
+async def test_another_model_schema_or_sample_is_another_question(path: Path):
     for other in (
         {"judge": SimulatedJudge(QUALITY, model="b")},
         {"params": {"temperature": 0}},
@@ -42,15 +58,15 @@ async def test_another_model_schema_or_sample_is_another_question(tmp_path: Path
         assert judge.calls >= len(GROUPS) * 0.7, other
 
 
-async def test_a_run_of_failures_is_tried_again_and_its_replay_is_still_the_failures(tmp_path: Path):
-    path = tmp_path / "l.db"
-    failed = await scored(path, SimulatedJudge(QUALITY, Flaky(server_error=1.0)), GROUPS)
-    judge = SimulatedJudge(QUALITY)
-    mended = await scored(path, judge, GROUPS)
-    assert judge.calls == len(GROUPS)
-    assert failed != mended
-    assert await replayed_lines(path, 1) == failed
-    assert await replayed_lines(path) == mended
+@pytest.mark.parametrize("fault", ["server_error", "empty"])
+async def test_what_gave_no_verdict_is_asked_again_by_a_new_run_and_each_run_replays(tmp_path: Path, fault: str):
+    path, flaky = tmp_path / "l.db", Flaky(**{fault: 1.0})
+    judges = [SimulatedJudge(QUALITY, flaky), SimulatedJudge(QUALITY, flaky), *(SimulatedJudge(QUALITY) for _ in "ab")]
+    lines = [await scored(path, judge, GROUPS) for judge in judges]
+    assert lines[0] == lines[1] != lines[2] == lines[3]
+    assert judges[0].calls == judges[1].calls >= len(GROUPS)
+    assert [judge.calls for judge in judges[2:]] == [len(GROUPS), 0]
+    assert [await replayed_lines(path, run) for run in (1, 2, 3, 4)] == lines
 
 
 async def test_a_deadline_replays_without_waiting(tmp_path: Path):
@@ -68,13 +84,10 @@ async def test_a_recorded_judge_can_stand_in_for_the_live_one(tmp_path: Path):
     path = tmp_path / "l.db"
     lines = await scored(path, SimulatedJudge(QUALITY, Noise(0.1)), GROUPS)
     judge = Judge(f"replay:{path}")
-    results = [json.dumps(result.to_dict()) async for result in judge.score_groups(GROUPS, ordered=True)]
-    assert results == lines
+    assert [json.dumps(result.to_dict()) async for result in judge.score_groups(GROUPS, ordered=True)] == lines
     unseen: GroupResult = await judge.score_group(group_of({"a": "1", "b": "2"}))
     assert "no answer to this question" in (unseen.trajectories[0].reason or "")
-    with Ledger(path) as ledger:
-        ((settings,),) = ledger.rows("SELECT settings FROM runs")
-        ledger.put("UPDATE runs SET settings = ?", (json.dumps(json.loads(settings) | {"warnings": ["slow"]}),))
+    update(path, """UPDATE runs SET settings = json_set(settings, '$.warnings', json('["slow"]'))""")
     assert Replay(path).warnings == ("slow",)
 
 
@@ -85,16 +98,14 @@ async def test_positions_are_input_positions_even_when_later_groups_finish_first
                 await another.wait()
             return await super().complete(request)
 
-    path, another, finished = tmp_path / "l.db", asyncio.Event(), list[str]()
-    judge = Judge(FirstIsSlow(QUALITY), ledger=path)
-    async for result in calipers.score_groups(GROUPS, judge=judge):
-        finished.append(result.group_id)
-        another.set()
-    judge.close()
+    another, finished = asyncio.Event(), list[str]()
+    async with Judge(FirstIsSlow(QUALITY), ledger=tmp_path / "l.db") as judge:
+        async for result in judge.score_groups(GROUPS):
+            finished.append(result.group_id)
+            another.set()
     assert finished[0] != "g0"
-    ledger = Ledger(path)
-    assert ledger.rows("SELECT group_id FROM groups ORDER BY position LIMIT 1") == [("g0",)]
-    ledger.close()
+    with Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.rows("SELECT group_id FROM groups ORDER BY position LIMIT 1") == [("g0",)]
 
 
 async def test_what_a_backend_learned_is_there_for_the_next_run_and_each_runs_snapshot_is_kept(tmp_path: Path):
@@ -111,44 +122,28 @@ async def test_what_a_backend_learned_is_there_for_the_next_run_and_each_runs_sn
             self.known = {"refused": ["temperature"]}
             return await super().complete(request)
 
-    path = tmp_path / "l.db"
+    path, second = tmp_path / "l.db", Curious(QUALITY)
     await scored(path, Curious(QUALITY), GROUPS)
-    second = Curious(QUALITY)
     await scored(path, second, GROUPS)
-    assert second.calls == 0
-    assert second.known == {"refused": ["temperature"]}
-    ledger = Ledger(path)
-    snapshots = [json.loads(row[0]) for row in ledger.rows("SELECT learned FROM runs ORDER BY id")]
-    assert snapshots[0] == [{}]
-    assert snapshots[1][0]["refused"] == ["temperature"]
-    ledger.close()
+    assert (second.calls, second.known) == (0, {"refused": ["temperature"]})
+    with Ledger(path) as ledger:
+        first, later = (json.loads(row[0]) for row in ledger.rows("SELECT learned FROM runs ORDER BY id"))
+    assert (first, later[0]["refused"]) == ([{}], ["temperature"])
 
 
-async def test_a_run_with_settings_of_a_newer_version_is_refused_with_the_remedy(tmp_path: Path):
-    path = tmp_path / "l.db"
-    await scored(path, SimulatedJudge(QUALITY), GROUPS)
-    ledger = Ledger(path)
-    ((text,),) = ledger.rows("SELECT settings FROM runs")
-    ledger.insert("UPDATE runs SET settings = ?", (json.dumps(json.loads(text) | {"telepathy": True}),))
-    ledger.close()
+async def test_a_run_with_settings_of_a_newer_version_is_refused_with_the_remedy(path: Path):
+    update(path, "UPDATE runs SET settings = json_set(settings, '$.telepathy', 1)")
     with pytest.raises(LedgerError, match=r"telepathy.*newer one"):
         await replayed_lines(path)
 
 
-class Odd:
-    """Answers with whatever it is given beside the scores."""
-
-    endpoint, model = "odd", "odd"
-
-    def __init__(self, **beside: Any) -> None:
-        self._beside = beside
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        scores = dict.fromkeys(request.keys, 50)
-        return Completion(json.dumps({"explanations": {}, "scores": scores}), **self._beside)
-
-
 async def test_what_no_database_takes_is_that_answers_matter_and_nobody_waits_forever(tmp_path: Path):
+    class Odd(SimulatedJudge):
+        beside: dict[str, Any]
+
+        async def complete(self, request: JudgeRequest) -> Completion:
+            return replace(await super().complete(request), **self.beside)
+
     cases: list[tuple[dict[str, Any], str]] = [
         ({"model": "half a pair \ud800"}, "scored"),
         ({"reasoning": "\udfff"}, "scored"),
@@ -156,26 +151,22 @@ async def test_what_no_database_takes_is_that_answers_matter_and_nobody_waits_fo
         ({"model": ["a list"]}, "failed"),
     ]
     for number, (beside, status) in enumerate(cases):
-        async with Judge(Odd(**beside), ledger=tmp_path / f"{number}.db") as judge:
+        path, odd = tmp_path / f"{number}.db", Odd(QUALITY)
+        odd.beside = beside
+        async with Judge(odd, ledger=path, rubric="Be brief \ud800.") as judge:
             group = group_of(FOUR, group_id="half a pair \ud800")
-            assert (await asyncio.wait_for(judge.score_group(group), 10)).status == status
-
-
-async def test_a_rubric_with_half_a_pair_is_kept_and_replayed(tmp_path: Path):
-    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", rubric="Be brief \ud800.")
-    async with judge:
-        result = await judge.score_group(group_of(FOUR))
-    assert result.status == "scored"
-    assert await replayed(tmp_path / "l.db") == [result]
+            result = await asyncio.wait_for(judge.score_group(group), 10)
+        assert result.status == status
+        if status == "scored":
+            assert [one.rewards for one in await replayed(path)] == [result.rewards]
 
 
 _WRONG = ["[[1]]", "3", '"text"', '{"judges": 3}', '{"kind": "server"}', b"no text", b"[]"]
 
 
-async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(tmp_path: Path):
+async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(path: Path):
     """SQLite keeps whatever it is given; a ledger may be damaged, or come from anybody."""
-    path, damaged = tmp_path / "l.db", tmp_path / "damaged.db"
-    before = await scored(path, SimulatedJudge(QUALITY), GROUPS)
+    before, damaged = await replayed_lines(path), path.with_name("damaged.db")
     bill = {"attempts": 0, "unusable": 0, "usage": 0, "warnings": 0}
     places = {
         "answers": ("attempts", "cost_usd", "failed_before", "logprobs"), "asks": ("detail",),
@@ -185,8 +176,7 @@ async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(t
     changes.append("UPDATE answers SET text = CAST(? AS BLOB)")
     for statement, value in itertools.product(changes, _WRONG):
         shutil.copy(path, damaged)
-        with Ledger(damaged) as ledger:
-            ledger.insert(statement, (value,))
+        update(damaged, statement, value)
         try:
             after = await replayed_lines(damaged)
         except calipers.CalipersError:
@@ -194,55 +184,136 @@ async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(t
         assert [json.loads(line) | bill for line in after] == [json.loads(line) | bill for line in before], statement
 
 
-async def test_a_question_put_differently_than_recorded_gets_no_answer_even_if_another_group_has_one(tmp_path: Path):
+async def test_a_question_put_differently_than_recorded_gets_no_answer_even_if_another_group_has_one(path: Path):
     """A replay that served it would not be the run: its results would be of a question that this ask never was."""
-    path = tmp_path / "l.db"
-    await scored(path, SimulatedJudge(QUALITY), GROUPS)
-    ledger = Ledger(path)
-    other = ledger.rows("SELECT key FROM asks WHERE run = 1 AND position = 1", ())[0][0]
-    ledger.put("UPDATE asks SET key = ? WHERE run = 1 AND position = 0", (other,))
-    await ledger.commit()
-    ledger.close()
+    update(path, "UPDATE asks SET key = (SELECT key FROM asks WHERE position = 1) WHERE position = 0")
     first, second, *_ = (json.loads(line) for line in await replayed_lines(path))
     assert (first["status"], second["status"]) == ("failed", "scored")
     assert "differently than recorded" in first["trajectories"][0]["reason"]
 
 
-async def test_an_ask_whose_question_was_never_put_replays_as_the_failure_it_was(tmp_path: Path):
+async def test_an_ask_whose_question_was_never_put_replays_as_the_failure_it_was(path: Path):
     """Its group's deadline passed before it was put, so it has no key: that is no other question."""
-    path = tmp_path / "l.db"
-    await scored(path, SimulatedJudge(QUALITY), GROUPS)
-    ledger = Ledger(path)
     detail = json.dumps({"kind": "deadline", "reason": "the deadline passed", "fatal": False})
-    ledger.put("UPDATE asks SET key = '', detail = ? WHERE run = 1 AND position = 0", (detail,))
-    await ledger.commit()
-    ledger.close()
+    update(path, "UPDATE asks SET key = '', detail = ? WHERE position = 0", detail)
     first = json.loads((await replayed_lines(path))[0])
-    assert first["status"] == "failed"
-    assert first["trajectories"][0]["reason"] == "the deadline passed"
+    assert (first["status"], first["trajectories"][0]["reason"]) == ("failed", "the deadline passed")
 
 
-async def test_a_replay_reads_a_runs_groups_in_order_records_nothing_and_asks_nobody(tmp_path: Path) -> None:
-    tables = ("asks", "groups", "answers", "runs")
-    await scored(tmp_path / "l.db", SimulatedJudge(QUALITY), GROUPS[:3])
-    with Ledger(tmp_path / "l.db") as ledger:
-        ledger.put("UPDATE groups SET position = 7 WHERE position = 2", ())
-        await ledger.commit()
-        before = [ledger.rows(f"SELECT * FROM {table}", ()) for table in tables]  # noqa: S608 - our names
-        store = Replayer(ledger)
+async def test_a_replay_reads_a_runs_groups_in_order_records_nothing_and_asks_nobody(tmp_path: Path):
+    def everything() -> list[Any]:
+        return [ledger.rows(f"SELECT * FROM {table}") for table in ("asks", "groups", "answers", "runs")]  # noqa: S608 - ours
+
+    path = tmp_path / "l.db"
+    await scored(path, SimulatedJudge(QUALITY), GROUPS[:3])
+    update(path, "UPDATE groups SET position = 7 WHERE position = 2")
+    with Ledger(path) as ledger:
+        before, store = everything(), Replayer(ledger)
         assert store.replays
         assert [group["group_id"] for group in store.groups()] == ["g0", "g1", "g2"]
         assert [await store.begin() for _ in range(5)] == [0, 1, 7, -1, -1]
         await store.note(0, request(), Failure("server", "down"))
         await store.finish(0, GROUPS[0], cast("Any", None))
-        assert [ledger.rows(f"SELECT * FROM {table}", ()) for table in tables] == before  # noqa: S608 - our names
+        assert everything() == before
         backend = RecordedBackend("here", "m", ("slow",))
         unknown = [store.answer(number, request(), backend) for number in (0, 99)]
         for asked in (*unknown, backend.complete(request())):
             with pytest.raises(PermanentError) as caught:
                 await asked
             assert caught.value.kind == "not_recorded"
-        ledger.put("UPDATE groups SET position = 'x' WHERE position = 1", ())
-        await ledger.commit()
+        ledger.insert("UPDATE groups SET position = 'x' WHERE position = 1", ())
         with pytest.raises(LedgerError):
             list(Replayer(ledger).groups())
+
+
+# --- what kill -9 may cost --------------------------------------------------------------------------------------------
+
+FORTY = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(40)]
+
+
+class Paid(SimulatedJudge):
+    """A judge that looks, whenever it is called, how many of its answers a killed process would have lost."""
+
+    def __init__(self, ledger: Path, *, answers_after: int = 0) -> None:
+        """The first answer comes once ``answers_after`` questions have come, however slow the machine is."""
+        super().__init__(QUALITY)
+        self._ledger, self._answers_after = ledger, answers_after
+        self._has_questions, self._drawn = asyncio.Event(), random.Random(3)
+        self.paid = self.most_at_risk = 0
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.paid += 1
+        self.most_at_risk = max(self.most_at_risk, self.paid - self.committed())
+        try:
+            if self.paid >= self._answers_after:
+                self._has_questions.set()
+            await self._has_questions.wait()
+            for _ in range(self._drawn.randrange(4)):
+                await asyncio.sleep(0)
+            return await super().complete(request)
+        except asyncio.CancelledError:
+            self.paid -= 1  # given up by us: nobody would have written it down
+            raise
+
+    def committed(self) -> int:
+        with closing(sqlite3.connect(self._ledger)) as other:
+            return int(other.execute("SELECT count(*) FROM answers").fetchone()[0])
+
+
+@pytest.mark.parametrize(("concurrency", "orders"), [(1, 1), (4, 3), (16, 1)])
+async def test_no_more_answers_are_at_risk_than_calls_may_be_in_flight(tmp_path: Path, concurrency: int, orders: int):
+    asked = Paid(tmp_path / "l.db", answers_after=concurrency)
+    async with Judge(asked, ledger=tmp_path / "l.db", concurrency=concurrency, orders=orders) as judge:
+        results = [result async for result in judge.score_groups(FORTY)]
+    assert {result.status for result in results} == {"scored"}
+    assert asked.most_at_risk == concurrency  # and no fewer: no place is left empty for it
+    assert asked.paid == asked.committed() == orders * len(FORTY)
+
+
+async def test_a_deadline_that_passes_does_not_free_the_place_of_an_answer_that_is_not_safe(tmp_path: Path):
+    asked = Paid(tmp_path / "l.db")
+    async with Judge(asked, ledger=tmp_path / "l.db", concurrency=4, deadline=0.02) as judge:
+        await asyncio.gather(*(judge.score_group(group) for group in FORTY))
+    assert asked.most_at_risk <= 4
+    assert asked.paid == asked.committed()
+
+
+async def test_a_ledger_that_cannot_be_written_gives_its_places_back(tmp_path: Path):
+    refusal = "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+    async with Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", concurrency=2) as judge:
+        await judge.score_group(FORTY[0])
+        with closing(sqlite3.connect(tmp_path / "l.db")) as other:
+            other.execute(refusal)
+            for group in FORTY[1:6]:
+                with pytest.raises(LedgerError, match="disk is full"):
+                    await judge.score_group(group)
+            other.execute("DROP TRIGGER full")
+        assert (await judge.score_group(FORTY[7])).status == "scored"
+
+
+class Numbered(FullBackend):
+    """Each answer is another one; cancels whom it is told to, once its answer is on its way to the ledger."""
+
+    endpoint, model = "numbered", "m"
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.first: asyncio.Task[Completion] | None = None
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.calls += 1
+        await asyncio.sleep(0)  # so that the second asker waits for this one
+        if self.calls == 1 and self.first is not None:
+            asyncio.get_running_loop().call_soon(self.first.cancel)
+        return Completion(f"answer {self.calls}")
+
+
+async def test_who_waited_for_an_answer_that_its_asker_gave_up_gets_the_one_on_record(tmp_path: Path):
+    judge = Numbered()
+    with Ledger(tmp_path / "l.db") as ledger:
+        store = Recorder(Run(ledger, {"judges": []}, version="0"))
+        judge.first = asyncio.create_task(store.answer(0, request(), judge))
+        second = asyncio.create_task(store.answer(1, request(), judge))
+        assert (await second).text == "answer 1"
+        assert judge.first.cancelled()
+        assert judge.calls == 1

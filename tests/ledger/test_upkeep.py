@@ -1,9 +1,10 @@
-"""Ledgers are listed, shown, exported, verified and backed up, in either database."""
+"""Ledgers are listed, shown, exported, verified and backed up, in either database; addresses of those in Postgres."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,12 @@ from click.testing import CliRunner, Result
 
 from calipers.cli import app
 from calipers.errors import CalipersError, LedgerError
-from calipers.judging.judge import Judge
 from calipers.ledger import open_ledger, read_ledger
 from calipers.ledger.opening import Address
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
-from reported import data_of, details_in
+from replaying import scored
+from reported import data_of, details_in, write_lines
 from servers.postgres_server import PASSWORD, PostgresServer
 
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(4)]
@@ -32,14 +33,9 @@ def done(*arguments: str) -> str:
     return result.output
 
 
-def score(location: str, *, count: int = 4, seed: int = 0, orders: int = 1) -> None:
-    async def scored() -> None:
-        judge = SimulatedJudge(QUALITY, Noise(0.1), Flaky.evenly(0.2), seed=seed)
-        async with Judge(judge, ledger=location, orders=orders) as own:
-            for group in GROUPS[:count]:
-                await own.score_group(group)
-
-    asyncio.run(scored())
+def score(location: str, *, count: int = 4) -> None:
+    judge = SimulatedJudge(QUALITY, Noise(0.1), Flaky.evenly(0.2))
+    asyncio.run(scored(location, judge, GROUPS[:count]))
 
 
 def replay(location: str, run: int, out: Path) -> bytes:
@@ -47,7 +43,7 @@ def replay(location: str, run: int, out: Path) -> bytes:
     return out.read_bytes()
 
 
-def test_a_sound_ledger_is_sound_and_damage_is_named(location: str) -> None:
+def test_a_sound_ledger_is_sound_and_damage_is_named(location: str):
     score(location)
     assert "all can be read" in done("ledger", "verify", location)
     with open_ledger(location) as ledger:
@@ -61,32 +57,31 @@ def test_a_sound_ledger_is_sound_and_damage_is_named(location: str) -> None:
     assert "run 1: its settings cannot be read" in found.output
 
 
-def test_pruning_removes_old_runs_and_only_the_answers_that_nobody_uses(location: str, tmp_path: Path) -> None:
+def test_pruning_removes_old_runs_and_only_the_answers_that_nobody_uses(location: str, tmp_path: Path):
+    def counted(*tables: str) -> list[int]:
+        with read_ledger(location) as reader:
+            return [reader.rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables]  # noqa: S608 - ours
+
     score(location)
-    score(location, count=2, seed=0)  # the same questions
+    score(location, count=2)  # the same questions
     kept = replay(location, 2, tmp_path / "before.jsonl")
-    with read_ledger(location) as reader:
-        [(answers,)] = reader.rows("SELECT count(*) FROM answers")
+    runs, answers = counted("runs", "answers")
     said = done("ledger", "prune", location, "--keep", "1", "--dry-run")
     assert "1 run (1) and" in said
     assert "would be removed" in said
-    with read_ledger(location) as reader:
-        assert reader.rows("SELECT count(*) FROM runs") == [(2,)]
-    said = done("ledger", "prune", location, "--keep", "1")
-    assert "1 run (1) and" in said
+    assert counted("runs", "answers") == [runs, answers]
+    assert "1 run (1) and" in done("ledger", "prune", location, "--keep", "1")
     assert replay(location, 2, tmp_path / "after.jsonl") == kept
-    with read_ledger(location) as reader:
-        assert reader.rows("SELECT id FROM runs") == [(2,)]
-        assert 0 < reader.rows("SELECT count(*) FROM answers")[0][0] < answers
+    assert counted("runs") == [1]
+    assert 0 < counted("answers")[0] < answers
     assert "all can be read" in done("ledger", "verify", location)
     assert "0 runs and 0 answers removed" in done("ledger", "prune", location, "--keep", "1")
     assert "1 run (2)" in done("ledger", "prune", location, "--keep", "0")
-    with read_ledger(location) as reader:
-        assert reader.rows("SELECT count(*) FROM answers") == reader.rows("SELECT count(*) FROM groups") == [(0,)]
+    assert counted("answers", "groups") == [0, 0]
     assert call("ledger", "prune", location).return_value != 0  # without saying what
 
 
-def test_a_ledger_is_exported(location: str, tmp_path: Path) -> None:
+def test_a_ledger_is_exported(location: str, tmp_path: Path):
     pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
     score(location)
     out = tmp_path / "out.parquet"
@@ -105,28 +100,28 @@ def test_a_ledger_is_exported(location: str, tmp_path: Path) -> None:
     assert isinstance(refused.exception, CalipersError)
 
 
-async def test_a_ledger_is_shown_wherever_it_is_and_its_password_nowhere(location: str, tmp_path: Path) -> None:
-    async with Judge(SimulatedJudge(QUALITY), ledger=location, orders=2) as judge:
-        await judge.score_group(group_of(FOUR, group_id="one"))
-        out = tmp_path / "report.html"
-        outputs = [
-            CliRunner().invoke(app, list(command)).output
-            for command in (
-                ("report", location, "-o", str(out)),
-                ("show", location, "one"),
-                ("watch", location),
-            )
-        ]
-    assert "I cannot add numbers" in outputs[1]
-    assert "1 scored" in outputs[2]
-    assert [(one["id"], len(one["questions"])) for one in details_in(out)] == [("one", 2)]
-    for text in (*outputs, str(data_of(out))):
+def test_a_ledger_is_shown_wherever_it_is_and_its_password_nowhere(location: str, tmp_path: Path):
+    groups = write_lines(tmp_path / "groups.jsonl", [group_of(FOUR, group_id="one").to_dict()])
+    out, page = tmp_path / "out.jsonl", tmp_path / "report.html"
+    outputs = [
+        CliRunner().invoke(app, [str(part) for part in command]).output
+        for command in (
+            ("score", groups, "-o", out, "--ledger", location, "--orders", 2), ("report", location, "-o", page),
+            ("show", location, "one"), ("watch", location),
+        )
+    ]  # fmt: skip
+    assert "I cannot add numbers" in outputs[2]
+    assert "1 scored" in outputs[3]
+    assert [(one["id"], len(one["questions"])) for one in details_in(page)] == [("one", 2)]
+    with read_ledger(location) as reader:
+        stored = [reader.rows(f"SELECT * FROM {table}") for table in ("runs", "groups", "asks", "answers")]  # noqa: S608 - ours
+    for text in (*outputs, out.read_text(), str(data_of(page)), str(stored)):
         assert PASSWORD not in text
         assert "secret%40word" not in text
 
 
 @pytest.mark.heavy
-def test_a_dump_of_postgres_restores_the_ledger(postgres: PostgresServer, postgres_url: str, tmp_path: Path) -> None:
+def test_a_dump_of_postgres_restores_the_ledger(postgres: PostgresServer, postgres_url: str, tmp_path: Path):
     score(postgres_url)
     wanted = replay(postgres_url, 1, tmp_path / "a.jsonl")
     schema = Address.of(postgres_url).schema
@@ -139,3 +134,39 @@ def test_a_dump_of_postgres_restores_the_ledger(postgres: PostgresServer, postgr
     score(postgres_url, count=1)
     with read_ledger(postgres_url) as reader:
         assert reader.rows("SELECT id FROM runs ORDER BY id") == [(1,), (2,)]
+
+
+# --- addresses in Postgres, without a server --------------------------------------------------------------------------
+
+
+def test_an_address_is_named_without_its_secrets():
+    secrets = ("p4ss", "p4ss%40word", "a%2Fb%23c")
+    for secret in secrets:
+        found = Address.of(f"postgresql://me:{secret}@db.example:5433/judges?schema=team_a&sslmode=require")
+        assert found.name == "postgresql://me@db.example:5433/judges?schema=team_a"
+        assert found.schema == "team_a"
+        assert found.dsn == f"postgresql://me:{secret}@db.example:5433/judges?sslmode=require"
+        assert secret not in repr(found)
+    assert Address.of("postgres://db/judges").name == "postgresql://db/judges"
+    assert Address.of("postgresql:///judges?host=/run/postgresql&password=p4ss").name == "postgresql:///judges"
+    assert Address.of("postgresql://a,b:5433/judges").name == "postgresql://a,b:5433/judges"
+    assert Address.of("postgresql://me@[::1]:5433/judges").name == "postgresql://me@[::1]:5433/judges"
+
+
+def test_an_address_that_cannot_be_read_is_not_repeated():
+    for location in (
+        "postgresql://me:p4ss/word@db/judges",
+        "postgresql://me:p4ss#word@db/judges",
+        "postgresql://db:p4ss/judges",
+        "postgresql://me:p4ss@db/judges?schema=p4ss; DROP",
+    ):
+        with pytest.raises(LedgerError) as told:
+            open_ledger(location)
+        assert "p4ss" not in str(told.value).replace("schema=p4ss%3B%20DROP", "")
+
+
+def test_without_the_driver_it_is_one_sentence_with_the_command(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    for opened in (open_ledger, read_ledger):
+        with pytest.raises(LedgerError, match=r"me@db/judges: .* pip install 'calipers\[postgres\]'"):
+            opened("postgresql://me:p4ss@db/judges")

@@ -24,12 +24,6 @@ def test_few_groups_and_unknown_numbers_alarm_nobody():
     assert not alarm.is_raised({"judge/groups": 100})
 
 
-def test_an_alarm_without_one_threshold_is_refused():
-    for wrong in ({}, {"above": 1.0, "below": 0.0}, {"above": float("nan")}):
-        with pytest.raises(ConfigError, match="threshold"):
-            Alarm("judge/x", **wrong)  # type: ignore[arg-type]
-
-
 def first_alarm(values: list[float]) -> int | None:
     test = Rise()
     for number, value in enumerate(values):
@@ -71,6 +65,9 @@ def test_the_first_values_only_teach_the_mean(values: list[float]):
 
 
 def test_what_cannot_work_is_refused():
+    for wrong in ({}, {"above": 1.0, "below": 0.0}, {"above": float("nan")}):
+        with pytest.raises(ConfigError, match="threshold"):
+            Alarm("judge/x", **wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="limit"):
         Rise(limit=0)
     with pytest.raises(ConfigError, match="finite"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 import re
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -71,58 +72,48 @@ def test_nothing_known_is_no_key_and_not_zero():
     assert "judge/cost_usd" not in health([result({"a": 1.0}), result({"a": 1.0}, cost=0.5)])
 
 
+def measured(results: Iterable[GroupResult], answers: Iterable[Answer] = (), *names: str) -> list[float | None]:
+    """Metrics of a batch, None where one has no key."""
+    found = health(list(results), list(answers))
+    return [found.get(f"judge/{name}") for name in names]
+
+
 def test_unknown_reliability_is_neither_0_nor_1():
     pair: dict[str, float | None] = {"a": 1.0, "b": 0.0}
-    unknown = health([result(pair)])
-    assert unknown["judge/reliability_known_rate"] == 0
-    assert not unknown.keys() & {"judge/reliability_mean", "judge/all_noise_rate"}
+    names = ("reliability_known_rate", "reliability_mean", "all_noise_rate")
+    assert measured([result(pair)], (), *names) == [0, None, None]
     known = [result(pair, reliability=Reliability(value, None, "repeats", 3)) for value in (0.0, 0.6)]
-    found = health([*known, result(pair), result({"a": 1.0})])
-    assert found["judge/reliability_mean"] == pytest.approx(0.3)
-    assert found["judge/reliability_known_rate"] == pytest.approx(2 / 3)
-    assert found["judge/all_noise_rate"] == 0.5
+    found = measured([*known, result(pair), result({"a": 1.0})], (), *names)
+    assert found == [pytest.approx(2 / 3), pytest.approx(0.3), 0.5]
     assumed = result(pair, reliability=Reliability(0.0, None, "assumed", None))
     assert health([*known, assumed])["judge/all_noise_rate"] == 0.5
 
 
 def test_outcomes_costs_and_spread():
-    found = health(
-        [result({"a": 1.0, "b": 0.0}, cost=0.5), result({"a": 0.5, "b": 0.5, "c": None}, calls=3, cost=0.25)]
-    )
-    assert found["judge/scored_rate"] == 0.8
-    assert found["judge/abstention_rate"] == 0.2
-    assert found["judge/tie_rate"] == 0.5
-    assert found["judge/flat_group_rate"] == 0.5
-    assert found["judge/reward_mean"] == 0.5
-    assert found["judge/reward_std"] == pytest.approx(math.sqrt(0.5) / 2)
-    assert found["judge/calls_per_group"] == 2.0
-    assert "judge/unusable_rate" not in found
-    assert found["judge/cost_usd"] == 0.75
-    assert found["judge/input_tokens"] == 200
-    assert health([result({"a": 1.0}, cost=0.5), result({"a": 0.5}, calls=0)])["judge/cost_usd"] == 0.5
-    vain = health([result({"a": 1.0}, attempts=4, unusable=1), result({"a": 1.0}, attempts=2)])
-    assert (vain["judge/attempts_per_group"], vain["judge/unusable_rate"]) == (3.0, 1 / 6)
+    results = [result({"a": 1.0, "b": 0.0}, cost=0.5), result({"a": 0.5, "b": 0.5, "c": None}, calls=3, cost=0.25)]
+    expected = {
+        "scored_rate": 0.8, "abstention_rate": 0.2, "tie_rate": 0.5, "flat_group_rate": 0.5, "reward_mean": 0.5,
+        "reward_std": pytest.approx(math.sqrt(0.5) / 2), "calls_per_group": 2.0, "unusable_rate": None,
+        "cost_usd": 0.75, "input_tokens": 200,
+    }  # fmt: skip
+    assert dict(zip(expected, measured(results, (), *expected), strict=True)) == expected
+    assert measured([result({"a": 1.0}, cost=0.5), result({"a": 0.5}, calls=0)], (), "cost_usd") == [0.5]
+    vain = [result({"a": 1.0}, attempts=4, unusable=1), result({"a": 1.0}, attempts=2)]
+    assert measured(vain, (), "attempts_per_group", "unusable_rate") == [3.0, 1 / 6]
     assert health([], disagreements=[0.2, 0.4])["judge/audit_disagreement"] == pytest.approx(0.3)
 
 
 def test_attacks_are_counted_by_trajectory_and_kind():
-    hits = (
-        Attack("instruction", 0, "assistant", "x", "certain"),
-        Attack("instruction", 1, "tool", "x", "certain"),
-        Attack("layout", 1, "tool", "x", "likely"),
+    attacks: dict[str, list[tuple[Any, Any]]] = {
+        "a": [("instruction", "certain"), ("instruction", "certain"), ("layout", "likely")],
+        "b": [("score_claim", "suspicious")], "c": [], "d": [],
+    }  # fmt: skip
+    members = tuple(
+        TrajectoryResult(name, "scored", 1.0, attacks=tuple(Attack(kind, 0, "tool", "x", how) for kind, how in of))
+        for name, of in attacks.items()
     )
-    doubtful = (Attack("score_claim", 0, "assistant", "x", "suspicious"),)
-    members = [TrajectoryResult(name, "scored", 1.0) for name in "abcd"]
-    attacked = GroupResult(
-        "g", "scored", (replace(members[0], attacks=hits), replace(members[1], attacks=doubtful), *members[2:])
-    )
-    found = health([attacked])
-    assert found["judge/certain_attack_rate"] == 0.25
-    assert (found["judge/attack_rate"], found["judge/attacks/instruction"], found["judge/attacks/layout"]) == (
-        0.5,
-        1,
-        1,
-    )
+    names = ("certain_attack_rate", "attack_rate", "attacks/instruction", "attacks/layout")
+    assert measured([GroupResult("g", "scored", members)], (), *names) == [0.25, 0.5, 1, 1]
 
 
 def test_replies_reasks_canaries_latency_and_cache():
@@ -132,28 +123,24 @@ def test_replies_reasks_canaries_latency_and_cache():
         answer({0: 0.2, 1: 0.8}, cause="doubt", latency=3.0, attempts=3),
         answer({}, outcome="rejected", latency=9.0, canary=Canary("empty", won=True), recorded=True),
     ]
-    found = health([], answers)
-    assert found["judge/parse_failure_rate"] == 0.25  # the verdict that a canary won was read well
-    assert found["judge/reask_rate"] == pytest.approx(1 / 3)
-    assert found["judge/retry_rate"] == 0.5
-    assert found["judge/canary_win_rate"] == 0.5
-    assert found["judge/cache_hit_rate"] == 0.25
-    assert (found["judge/latency_p50"], found["judge/latency_p99"]) == (2.0, 3.0)
+    expected = {
+        "parse_failure_rate": 0.25,  # the verdict that a canary won was read well
+        "reask_rate": pytest.approx(1 / 3), "retry_rate": 0.5, "canary_win_rate": 0.5, "cache_hit_rate": 0.25,
+        "latency_p50": 2.0, "latency_p99": 3.0,
+    }  # fmt: skip
+    assert dict(zip(expected, measured([], answers, *expected), strict=True)) == expected
 
 
 def test_flips_and_noise_compare_presentations_of_one_group_to_one_judge():
-    same = [answer({0: 0.1, 1: 0.5, 2: 0.9}), answer({2: 0.9, 1: 0.5, 0: 0.1}, presentation=1)]
-    assert health([], same)["judge/order_flip_rate"] == 0.0
-    assert health([], same)["judge/noise_sd"] == 0.0
-    turned = [answer({0: 0.1, 1: 0.5, 2: 0.9}), answer({0: 0.9, 1: 0.5, 2: 0.1}, presentation=1)]
-    assert health([], turned)["judge/order_flip_rate"] == 1.0
-    apart = [turned[0], answer({0: 0.9, 1: 0.5, 2: 0.1}, presentation=1, slot=1), answer({0: 0.9}, "other")]
-    assert "judge/order_flip_rate" not in health([], apart)
+    first, turned = answer({0: 0.1, 1: 0.5, 2: 0.9}), {0: 0.9, 1: 0.5, 2: 0.1}
+    same = [first, answer({2: 0.9, 1: 0.5, 0: 0.1}, presentation=1)]
+    assert measured([], same, "order_flip_rate", "noise_sd") == [0.0, 0.0]
+    assert measured([], [first, answer(turned, presentation=1)], "order_flip_rate") == [1.0]
+    apart = [first, answer(turned, presentation=1, slot=1), answer({0: 0.9}, "other")]
+    assert measured([], apart, "order_flip_rate") == [None]
 
 
 def test_noise_is_that_of_one_score_whatever_the_judges_hand():
-    import random  # noqa: PLC0415
-
     drawn = random.Random(3)
     answers = []
     for group in range(300):
@@ -185,8 +172,7 @@ def test_what_is_lost_is_held_against_length_and_level():
         shapes = (Shape(("a",), 10, 0), Shape(("b",), 10_000, 0))
         answers.append(answer({0: 0.9}, f"g{number}", shapes=shapes))
         results.append(result({"a": 0.1 * number, "b": None}, f"g{number}"))
-    found = health(results, answers)
-    assert found["judge/abstention_length_correlation"] == pytest.approx(1.0)
+    assert measured(results, answers, "abstention_length_correlation") == [pytest.approx(1.0)]
 
 
 RATINGS = st.dictionaries(st.integers(0, 5), st.floats(0, 1), max_size=6)
@@ -200,12 +186,10 @@ def test_every_value_is_finite_and_correlations_are_in_range(rewards: list, rati
     answers = [answer(one, f"g{n // 2}", presentation=n, shapes=shapes) for n, one in enumerate(ratings)]
     found = health(results, answers)
     assert all(math.isfinite(value) for value in found.values())
+    assert all(re.fullmatch(r"[\w/.-]+", name) for name in found), "trackers refuse other names"
     assert all(-1 <= value <= 1 for key, value in found.items() if key.endswith("_correlation"))
-    assert all(
-        0 <= value <= 1
-        for key, value in found.items()
-        if key.endswith("_rate") and key not in {"judge/reask_rate", "judge/retry_rate"}
-    )
+    per_answer = {"judge/reask_rate", "judge/retry_rate"}
+    assert all(0 <= value <= 1 for key, value in found.items() if key.endswith("_rate") and key not in per_answer)
 
 
 def test_rewards_of_any_size_have_the_metrics_of_rewards_around_one():
@@ -244,18 +228,16 @@ ASK = Ask(3, (0, 1), (1, 0), cause="first")
 
 
 def test_shapes_count_own_characters_and_marks_of_markdown():
-    by_id = {name: shape for shape in candidate_shapes(VIEW) for name in shape.ids}
-    assert by_id["plain"] == by_id["twin"]
-    assert (by_id["plain"].characters, by_id["plain"].marks) == (len("forty two"), 0)
-    assert by_id["marked"].marks == 5
+    marked, plain = candidate_shapes(VIEW)
+    assert plain == Shape(("plain", "twin"), len("forty two"), 0)
+    assert (marked.ids, marked.marks) == (("marked",), 5)
 
 
 def test_an_answer_keeps_who_said_what_where():
     request = Listwise().frame(ASK, VIEW)
     reading = Reading((Rating(1, 0.9, 3, 0), Rating(0, 0.1, 3, 1)), "strict")
-    kept = answer_for_metrics(
-        request, Completion("x", usage=Usage(7, 3), latency=2.5, attempts=2, recorded=True), reading
-    )
+    completion = Completion("x", usage=Usage(7, 3), latency=2.5, attempts=2, recorded=True)
+    kept = answer_for_metrics(request, completion, reading)
     assert kept.ratings == ((1, 0.0, 0.9), (0, 1.0, 0.1))
     assert (kept.group_id, kept.presentation, kept.latency, kept.attempts, kept.recorded) == ("g", 3, 2.5, 2, True)
     assert len(kept.shapes) == 2
@@ -274,30 +256,23 @@ def test_marks_of_markdown_are_counted_as_one_pattern_over_the_whole_text_counts
     assert markdown_marks(text) == sum(1 for _ in marks.finditer(text))
 
 
-KEYS = (
-    "policy_version", "version_known_rate", "staleness_mean", "staleness_max", "stale_rate",
-)  # fmt: skip
-
-
 def judged(*members: tuple[Any, float | None], **about: Any) -> GroupResult:
     """A group's result: for each trajectory the versions that it states, and its reward."""
-    rows = tuple(
-        TrajectoryResult(
-            str(number), "failed" if reward is None else "scored", reward,
-            extra={} if version is None else {"metadata": {"policy_version": version}},
-        )
-        for number, (version, reward) in enumerate(members)
-    )  # fmt: skip
-    return GroupResult("g", "scored", rows, extra=about)
+    rows = []
+    for number, (version, reward) in enumerate(members):
+        extra = {} if version is None else {"metadata": {"policy_version": version}}
+        rows.append(TrajectoryResult(str(number), "failed" if reward is None else "scored", reward, extra=extra))
+    return GroupResult("g", "scored", tuple(rows), extra=about)
 
 
-def staleness(*results: GroupResult) -> dict[str, float]:
-    found = {name.removeprefix("judge/"): value for name, value in health(results).items()}
-    return {name: value for name, value in found.items() if name in KEYS}
+def staleness(*results: GroupResult) -> dict[str, float | None]:
+    names = ("policy_version", "version_known_rate", "staleness_mean", "staleness_max", "stale_rate")
+    return dict(zip(names, measured(results, (), *names), strict=True))
 
 
 def test_no_version_is_no_metric_and_not_0():
-    assert staleness(judged((None, 1.0), (None, 0.0)), judged(("default", 1.0), (-1, 0.0))) == {}
+    found = staleness(judged((None, 1.0), (None, 0.0)), judged(("default", 1.0), (-1, 0.0)))
+    assert set(found.values()) == {None}
 
 
 def test_staleness_is_behind_the_stated_current_version_and_an_unknown_one_counts_nowhere():
@@ -327,24 +302,16 @@ def test_a_group_that_states_its_current_version_keeps_it_and_one_without_versio
     assert newest.dated(judged((4, 1.0))).extra["current_version"] == 6
 
 
-def rollouts(number: int, version: Any) -> dict[str, Any]:
-    texts = ("a", "b")
-    return {
-        "group_id": f"g{number}",
-        "trajectories": [
-            {"messages": [{"role": "assistant", "content": f"{text} {number}"}], "policy_version": version}
-            for text in texts
-        ],
-    }
-
-
 async def test_a_monitor_remembers_the_newest_version_from_batch_to_batch():
     monitor = Monitor()
     judge = calipers.Judge("embedded", records={"watchers": [monitor]})
-    await judge.score_group(rollouts(1, 8))
-    assert monitor.batch()["judge/staleness_max"] == 0
-    result = await judge.score_group(rollouts(2, 5))
-    found = monitor.batch()
-    assert (found["judge/staleness_max"], found["judge/stale_rate"]) == (3, 0)
+    batches = []
+    for number, version in ((1, 8), (2, 5)):
+        said = [[{"role": "assistant", "content": f"{text} {number}"}] for text in "ab"]
+        members = [{"messages": messages, "policy_version": version} for messages in said]
+        result = await judge.score_group({"group_id": f"g{number}", "trajectories": members})
+        batches.append(monitor.batch())
+    assert [one["judge/staleness_max"] for one in batches] == [0, 3]
+    assert batches[1]["judge/stale_rate"] == 0
     assert monitor.metrics()["judge/staleness_mean"] == 1.5
     assert "current_version" not in result.to_dict()  # results do not depend on what was judged before

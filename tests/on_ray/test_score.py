@@ -50,18 +50,17 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture
-def judge() -> Iterator[FaultyServer]:
+def judge(faulty: FaultyServer) -> FaultyServer:
     """A judge that takes 150 ms, and refuses a parameter that calipers sends first."""
-    with FaultyServer() as server:
-        opinions = Opinions()
+    opinions = Opinions()
 
-        def answer(asked: Asked) -> Answer:
-            if "top_k" in asked.body:
-                return error(400, "Unsupported parameter: 'top_k'", param="top_k", code="unsupported_parameter")
-            return Answer(body=opinions(asked).body, takes=0.15)
+    def answer(asked: Asked) -> Answer:
+        if "top_k" in asked.body:
+            return error(400, "Unsupported parameter: 'top_k'", param="top_k", code="unsupported_parameter")
+        return Answer(body=opinions(asked).body, takes=0.15)
 
-        server.script(answer)
-        yield server
+    faulty.script(answer)
+    return faulty
 
 
 def groups_of(count: int) -> list[dict[str, Any]]:

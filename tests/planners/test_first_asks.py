@@ -38,12 +38,6 @@ def test_the_order_follows_the_content_and_the_seed():
     assert len(set(same)) > 1
 
 
-def test_nothing_more_is_asked_once_something_was_answered():
-    state = state_of(3)
-    asks = Orders(2).next_asks(state)
-    assert Orders(2).next_asks(state_of(3, answered=[(asks[0], {0: 0.1, 1: 0.2, 2: 0.3})])) == ()
-
-
 def test_when_no_new_order_is_left_they_come_again_as_further_samples():
     """Else the ledger would answer the same question with the same words, and call it a repeat."""
     for n in (2, 3, 4):

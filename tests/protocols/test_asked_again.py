@@ -2,65 +2,35 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-
 import pytest
 
 import calipers
-from calipers.types import Completion, JudgeRequest
 from groups import FOUR, group_of
+from scripted import Replies, scores
 
-Reply = Callable[[dict[str, int], int], str]
-VALUES = {"right": 90, "close": 50, "far": 20, "silent": 0}
-
-
-class Writes:
-    """A judge that knows the scores, and writes them in a form of its own; ``calls`` counts its answers."""
-
-    endpoint, model = "test", "writes"
-
-    def __init__(self, reply: Reply) -> None:
-        self.reply, self.calls, self.asked = reply, 0, list[str]()
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        view, keys = request.view, request.keys
-        names = [view.ids[view.candidates[item].members[0]] for item in request.ask.order]
-        scores = {key: VALUES[name] for key, name in zip(keys, names, strict=True)}
-        self.calls += 1
-        self.asked.append(str(request.messages[1]["content"]))
-        return Completion(self.reply(scores, self.calls))
+GOOD = scores(right=90, close=50, far=20, silent=0)
+REWARDS = [0.9, 0.5, 0.2, 0.0]
+TENTHS = scores(right=9, close=5, far=2, silent=0)
 
 
-def shown(scores: dict[str, int]) -> str:
-    return json.dumps({"scores": scores})
-
-
-@pytest.mark.parametrize(("reply", "calls", "rewards", "reason"), [
-    (lambda scores, _: f"Sure! {shown(scores)}", 2, [0.9, 0.5, 0.2, 0.0], ""),
-    (lambda scores, call: f"Try {call}. {shown(dict.fromkeys(scores, 50 + call))}", 3, None, "words"),
-    (lambda scores, call: f"Sure! {shown(scores)}" if call == 1 else shown(scores), 2, [0.9, 0.5, 0.2, 0.0], ""),
-    (lambda scores, _: shown({key: value // 10 for key, value in scores.items()}), 2, None, "scale"),
-    (lambda scores, _: shown({key: value / 100 for key, value in scores.items()}), 2, None, "scale"),
-    (lambda scores, _: f"{shown(scores)}\n{shown(dict.fromkeys(scores, 50))}", 3, None, "two verdicts"),
-    (lambda scores, _: f"{shown(scores)}<|im_end|>{shown(dict.fromkeys(scores, 50))}", 1, [0.9, 0.5, 0.2, 0.0], ""),
+@pytest.mark.parametrize(("replies", "calls", "rewards", "reason"), [
+    ([f"Sure! {GOOD}"], 2, REWARDS, ""),
+    ([f"Try {call}. {scores(**dict.fromkeys(FOUR, 50 + call))}" for call in range(3)], 3, None, "words"),
+    ([f"Sure! {GOOD}", GOOD], 2, REWARDS, ""),
+    ([TENTHS], 2, None, "scale"),
+    ([scores(right=0.9, close=0.5, far=0.2, silent=0)], 2, None, "scale"),
+    ([f"{GOOD}\n{scores(**dict.fromkeys(FOUR, 50))}"], 3, None, "two verdicts"),
+    ([f"{GOOD}<|im_end|>{scores(**dict.fromkeys(FOUR, 50))}"], 1, REWARDS, ""),
 ], ids=["words again", "words, other values", "words once", "0-10", "0-1", "two verdicts", "next turn"])  # fmt: skip
-async def test_what_a_form_of_reply_costs(reply: Reply, calls: int, rewards: list[float] | None, reason: str):
-    judge = Writes(reply)
+async def test_what_a_form_of_reply_costs(replies: list[str], calls: int, rewards: list[float] | None, reason: str):
+    judge = Replies(*replies)
     result = await calipers.Judge(judge).score_group(group_of(FOUR))
-    assert judge.calls == calls
-    assert list(result.rewards) == list(rewards or (None,) * 4)
-    assert all(str(one.reason or "").find(reason) >= 0 for one in result.trajectories)
-
-
-async def test_the_next_question_says_what_was_wrong():
-    judge = Writes(lambda scores, _: shown({key: value // 10 for key, value in scores.items()}))
-    await calipers.Judge(judge).score_group(group_of(FOUR))
-    assert "its scores were not on the scale" in judge.asked[1]
-    assert "from 0 to 100" in judge.asked[1]
+    assert len(judge.requests) == calls
+    assert result.rewards == ([None] * 4 if rewards is None else rewards)
+    assert all(reason in str(one.reason or "") for one in result.trajectories)
 
 
 async def test_low_scores_of_one_candidate_count_when_given_again():
-    judge = Writes(lambda scores, _: shown(dict.fromkeys(scores, 5)))
+    judge = Replies("5")
     result = await calipers.Judge(judge, protocol="pointwise").score_group(group_of(FOUR))
-    assert (result.rewards, judge.calls) == ([0.05] * 4, 8)
+    assert (result.rewards, len(judge.requests)) == ([0.05] * 4, 8)

@@ -24,7 +24,7 @@ from calipers.render import render
 from calipers.testing import HesitantJudge, Noise, SimulatedJudge
 from calipers.types import Ask, Completion, Logprobs
 from groups import FOUR, QUALITY, group_of
-from replaying import replayed
+from replaying import replayed_lines, scored
 from servers.faulty_server import Answer, FaultyServer, error, said
 
 VIEW = render(group_of(FOUR))
@@ -55,11 +55,8 @@ def test_the_question_asks_for_digits_and_for_their_probabilities_and_nothing_el
     assert request.params == {"temperature": 1, "logprobs": True, "top_logprobs": 20}
     assert request.schema is not None
     assert set(request.schema["properties"]) == {"scores"}
-    assert (
-        request.schema["properties"]["scores"]["properties"][request.keys[0]]["maximum"]
-        == TOP_DIGIT
-        == request.max_score
-    )
+    levels = request.schema["properties"]["scores"]["properties"][request.keys[0]]
+    assert levels["maximum"] == TOP_DIGIT == request.max_score
     system, user = (str(message["content"]) for message in request.messages)
     assert "from 0 (worthless) to 9" in system
     assert "0 to 100" not in system + user
@@ -69,8 +66,7 @@ def test_the_question_asks_for_digits_and_for_their_probabilities_and_nothing_el
 def test_the_score_is_the_mean_and_its_spread_goes_along() -> None:
     (rating,) = read(t7=0.5, t6=0.3, t8=0.2).judgments
     assert rating.value == pytest.approx((7 * 0.5 + 6 * 0.3 + 8 * 0.2) / TOP_DIGIT)
-    mean = 6.9
-    spread = math.sqrt(0.5 * (7 - mean) ** 2 + 0.3 * (6 - mean) ** 2 + 0.2 * (8 - mean) ** 2)
+    spread = math.sqrt(0.5 * 0.1**2 + 0.3 * 0.9**2 + 0.2 * 1.1**2)
     assert rating.spread == pytest.approx(spread / TOP_DIGIT)
 
 
@@ -81,29 +77,22 @@ def test_what_lies_off_the_scale_is_left_out_of_the_mean_and_told() -> None:
     assert reading.warnings == ()
 
 
-def test_with_too_little_on_the_scale_the_number_is_read_as_it_was_written() -> None:
-    reading = read(t7=MIN_MASS / 3, t1=MIN_MASS / 3)
-    assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP_DIGIT), None)
-    assert "less than 50% of the probability was on digits" in reading.warnings[0]
-
-
-def test_without_probabilities_the_number_is_read_and_that_is_said() -> None:
-    reading = read()
-    assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP_DIGIT), None)
-    assert "returned no log-probabilities" in reading.warnings[0]
+def test_with_too_little_or_nothing_on_the_scale_the_number_is_read_as_it_was_written_which_is_said() -> None:
+    cases: list[tuple[dict[str, float], str]] = [
+        ({"t7": MIN_MASS / 3, "t1": MIN_MASS / 3}, "less than 50% of the probability was on digits"),
+        ({}, "returned no log-probabilities"),
+    ]
+    for chances, words in cases:
+        reading = read(**chances)
+        assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP_DIGIT), None)
+        assert words in reading.warnings[0]
 
 
 def test_a_token_may_span_the_marks_around_its_digit() -> None:
     cases: list[tuple[str, str, str]] = [
-        ('"BC": ', "7", "}"),
-        ('"BC":', " 7", "}"),
-        ('"BC": ', '"7', '"}'),
-        ('"BC"', ": 7", "}"),
-        ('"BC', '":7', "}"),
-        ('"BC": ', "7}", "}"),
-        ('"BC": ', "7,", ' "D": 1}'),
-        ("BC = ", "7\n", "done"),
-    ]
+        ('"BC": ', "7", "}"), ('"BC":', " 7", "}"), ('"BC": ', '"7', '"}'), ('"BC"', ": 7", "}"),
+        ('"BC', '":7', "}"), ('"BC": ', "7}", "}"), ('"BC": ', "7,", ' "D": 1}'), ("BC = ", "7\n", "done"),
+    ]  # fmt: skip
     for before, token, after in cases:
         told = ((len(before), ((token, math.log(0.75)), (token.replace("7", "3"), math.log(0.25)))),)
         assert expectations_in_reply(before + token + after, told, {"BC": 7})["BC"].mean == pytest.approx(6)
@@ -158,22 +147,17 @@ async def test_a_listwise_answer_gives_every_candidate_its_own_mean() -> None:
 
 
 async def test_repeats_tell_the_error_where_there_are_any() -> None:
-    one, several = [
-        await calipers.Judge(
-            HesitantJudge(QUALITY, Noise(0.02), doubt=0.1), question={"expected": True}, orders=orders
-        ).score_group(group_of(FOUR))
-        for orders in (1, 4)
-    ]
+    judge = HesitantJudge(QUALITY, Noise(0.02), doubt=0.1)
+    judges = [calipers.Judge(judge, question={"expected": True}, orders=orders) for orders in (1, 4)]
+    one, several = [await asked.score_group(group_of(FOUR)) for asked in judges]
     assert all((member.stderr or 0) > 0.05 for member in one.trajectories)
     assert all((member.stderr or 1) < 0.03 for member in several.trajectories)
 
 
 async def test_judges_that_tell_nothing_are_read_as_ever_with_a_warning() -> None:
-    cases: list[str] = ["listwise", "pointwise", "pairwise"]
-    for protocol in cases:
-        result = await calipers.Judge(
-            SimulatedJudge(QUALITY), protocol=protocol, question={"expected": True}
-        ).score_group(group_of(FOUR))
+    for protocol in ("listwise", "pointwise", "pairwise"):
+        judge = Judge(SimulatedJudge(QUALITY), protocol=protocol, question={"expected": True})
+        result = await judge.score_group(group_of(FOUR))
         assert result.status == "scored"
         assert sum("returned no log-probabilities" in warning for warning in result.warnings) == 1
         ranked = sorted(result.trajectories, key=lambda one: one.reward or 0)
@@ -185,20 +169,16 @@ async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_pat
     lines = []
     for calls in (4, 0):
         backend = HesitantJudge(QUALITY, doubt=0.1)
-        async with Judge(backend, ledger=path, question={"expected": True}, protocol="pointwise") as judge:
-            lines.append(json.dumps((await judge.score_group(group_of(FOUR))).to_dict()))
+        lines += await scored(path, backend, [group_of(FOUR)], expected=True, protocol="pointwise")
         assert backend.calls == calls
-    lines += [json.dumps(result.to_dict()) for result in await replayed(path)]
+    lines += await replayed_lines(path)
     assert len(set(lines)) == 1
     assert "standard deviation" in lines[0]
 
 
 def test_what_has_no_digits_to_read_is_refused_before_anything_is_asked() -> None:
     cases: list[tuple[dict[str, Any], str]] = [
-        (
-            {"protocol": "checklist", "rubric": ["Is right."]},
-            "a protocol that asks for scores, not protocol=checklist",
-        ),
+        ({"protocol": "checklist", "rubric": ["Is right."]}, "asks for scores, not protocol=checklist"),
         ({"parse": lambda text, keys: {}}, "leave parse= out"),  # noqa: ARG005 - never called
         ({"expected": "yes"}, "it must be True or False"),
     ]

@@ -49,17 +49,14 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"protocol": "checklist", "rubric": RUBRIC},
     {"protocol": "checklist", "rubric": RUBRIC, "context_window": 2000, "max_tokens": 300},
 )
-SETTINGS += tuple(
-    {"protocol": "checklist", "rubric": RUBRIC, "grading": grading}
-    for grading in (
-        {"mode": "per_criterion", "show_points": True},
-        {"mode": "chunks", "chunk": 2, "reasons": False},
-        {"mode": "relative", "reasons": False, "show_points": True},
-        {"mode": "all", "reasons": False},
-    )
+GRADINGS: tuple[dict[str, Any], ...] = (
+    {"mode": "per_criterion", "show_points": True},
+    {"mode": "chunks", "chunk": 2, "reasons": False},
+    {"mode": "relative", "reasons": False, "show_points": True},
+    {"mode": "all", "reasons": False},
 )
-SETTINGS += ({"protocol": "listwise", "expected": True},)
-SETTINGS += ({"protocol": "pairwise", "expected": True}, {"protocol": "pointwise", "expected": True})
+SETTINGS += tuple({"protocol": "checklist", "rubric": RUBRIC, "grading": grading} for grading in GRADINGS)
+SETTINGS += tuple({"protocol": protocol, "expected": True} for protocol in ("listwise", "pairwise", "pointwise"))
 SEEDS = 20
 
 
@@ -68,12 +65,10 @@ def text(rng: random.Random) -> str:
 
 
 def content(rng: random.Random) -> Any:
+    shown, url = text(rng), rng.choice(("https://example.org/a.png", "data:image/png;base64,AAAA"))
     parts: list[dict[str, Any]] = [
-        {"type": "text", "text": text(rng)},
-        {
-            "type": "image_url",
-            "image_url": {"url": rng.choice(("https://example.org/a.png", "data:image/png;base64,AAAA"))},
-        },
+        {"type": "text", "text": shown},
+        {"type": "image_url", "image_url": {"url": url}},
         {"type": "file", "file": {"filename": "a.txt", "file_data": text(rng)}},
         {"type": "odd", "value": [text(rng), 3, None]},
     ]
@@ -84,10 +79,8 @@ def message(rng: random.Random) -> Message:
     role = rng.choice(("user", "assistant", "assistant", "assistant", "tool", "system", "developer"))
     made: dict[str, Any] = {"role": role, "content": content(rng)}
     if role == "assistant" and rng.random() < 0.4:
-        function = {
-            "name": rng.choice(("get_user", "find", text(rng))),
-            "arguments": rng.choice(('{"id": 7}', text(rng))),
-        }
+        name = rng.choice(("get_user", "find", text(rng)))
+        function = {"name": name, "arguments": rng.choice(('{"id": 7}', text(rng)))}
         calls = [{"id": f"c{number}", "type": "function", "function": function} for number in range(rng.randint(1, 2))]
         made["tool_calls"] = calls
     if role == "tool":
@@ -139,9 +132,8 @@ def met(name: str, criterion: str) -> Any:
 
 async def sent(settings: dict[str, Any], seed: int) -> Any:
     checklist = settings["protocol"] == "checklist"
-    judge = Recorded(
-        Grader(met) if checklist else HesitantJudge(lambda _, name: (2 + int(name[1:])) / 10, model="judge")
-    )
+    rising = HesitantJudge(lambda _, name: (2 + int(name[1:])) / 10, model="judge")
+    judge = Recorded(Grader(met) if checklist else rising)
     result = await Judge.of({"judge": judge, "attempts": 1, **settings}).score_group(group(seed))
     scores = [None if one.score is None else round(one.score, 5) for one in result.trajectories]
     return [result.status, scores, *(judge.sent[number] for number in sorted(judge.sent))]

@@ -18,7 +18,7 @@ from calipers.protocols.reading import spreads_from_probabilities
 from calipers.protocols.scores import Listwise, Pairwise, Pointwise
 from calipers.render import render
 from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge
-from calipers.types import Ask, Comparison, Completion, Image, JudgeRequest, Rating, Trajectory, TrajectoryGroup
+from calipers.types import Ask, Comparison, Completion, Image, JudgeRequest, Rating
 from calipers.types.encoding import EncodedDict, to_json
 from groups import FOUR, QUALITY, group_of
 from planning import state_of
@@ -93,16 +93,6 @@ def test_a_filled_gap_is_put_on_the_scale_of_the_answer_it_fills_and_anchors_are
     assert rating.value == pytest.approx(0.40)
 
 
-def test_keys_occur_nowhere_in_the_content():
-    """A judge that writes "5 KB" must not be read as naming a candidate."""
-    letters = "BCDFGHJKLMNPQRSTVWXZ"
-    pairs = " ".join(a + b for a in letters for b in letters if (a, b) != ("X", "X"))
-    view = render(group_of({"a": pairs, "b": "XY"}))
-    for number in range(5):
-        keys = Listwise().frame(Ask(number, (0, 1), (0, 1)), view).keys
-        assert not any(key in pairs for key in keys)
-
-
 def test_a_refusal_is_not_argued_with():
     request = Listwise().frame(ASK, VIEW)
     reading = Listwise().read(request, Completion("I must decline.", finish_reason="refused"))
@@ -116,16 +106,9 @@ def test_the_groups_own_rubric_goes_first():
 
 def test_images_stand_in_the_question_as_images():
     url = "data:image/png;base64,iVBORw0KGgo="
-    shown = (
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}],
-        },
-    )
-    group = TrajectoryGroup("g", tuple(
-        Trajectory(str(n), ({"role": "assistant", "content": text},)) for n, text in enumerate(("a cat", "a dog"))
-    ), context=shown)  # fmt: skip
-    view = render(group)
+    parts = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    group = group_of({"0": "a cat", "1": "a dog"})
+    view = render(replace(group, context=({"role": "user", "content": parts},)))
     assert Image(url) in view.head
     content = Listwise().frame(Ask(0, (0, 1), (1, 0)), view).messages[1]["content"]
     assert [part["type"] for part in content] == ["text", "image_url", "text"]
@@ -192,25 +175,17 @@ def test_in_one_order_everyone_stands_first_about_half_of_the_time(candidates: i
     assert all(abs(2 * first[item] - (candidates - 1)) <= 1 for item in range(candidates))
 
 
-async def test_rewards_are_win_rates_in_the_right_order():
-    judge = calipers.Judge(SimulatedJudge(QUALITY), protocol="pairwise")
-    result = await judge.score_group(group_of(FOUR))
-    assert result.judge_calls == 6
-    values = [value for value in result.rewards if value is not None]
-    assert values == sorted(values, reverse=True)
-    assert len(set(values)) == 4
-    assert sum(values) / 4 == pytest.approx(0.5)
-    assert all(one.stderr for one in result.trajectories)
-
-
-async def test_both_orders_cancel_a_judges_love_for_the_first():
+async def test_rewards_are_win_rates_in_the_right_order_and_both_orders_cancel_a_judges_love_for_the_first():
     """A bias as large as the differences reverses pairs one way, and cancels when each is asked both ways."""
-    quality = {"right": 0.56, "close": 0.52, "far": 0.48, "silent": 0.44}
-    judge = SimulatedJudge(quality, PositionBias(0.3))
-    both = await calipers.Judge(judge, protocol="pairwise", orders=2).score_group(group_of(FOUR))
-    values = [value for value in both.rewards if value is not None]
-    assert values == sorted(values, reverse=True)
-    assert len(set(values)) == 4
+    biased = SimulatedJudge({"right": 0.56, "close": 0.52, "far": 0.48, "silent": 0.44}, PositionBias(0.3))
+    for judge, orders in ((SimulatedJudge(QUALITY), 1), (biased, 2)):
+        result = await calipers.Judge(judge, protocol="pairwise", orders=orders).score_group(group_of(FOUR))
+        assert result.judge_calls == 6 * orders
+        values = [value for value in result.rewards if value is not None]
+        assert values == sorted(values, reverse=True)
+        assert len(set(values)) == 4
+        assert sum(values) / 4 == pytest.approx(0.5)
+        assert all(one.stderr for one in result.trajectories)
 
 
 async def test_a_failed_comparison_is_missing_and_not_a_tie():
@@ -254,8 +229,7 @@ async def test_where_no_member_has_a_score_none_is_said_to_lack_a_link_to_those_
 
 def test_of_one_order_further_presentations_are_the_swapped_ones_and_then_new_samples_in_turn():
     """No presentation is asked twice, however many a rule asks for."""
-    cases: list[int] = [1, 2, 3]
-    for samples in cases:
+    for samples in (1, 2, 3):
         plan, state = Pairs(1, samples), state_of(3)
         plain = [ask.order for ask in plan.presentation(state, 0)]
         asked = []
@@ -306,29 +280,15 @@ def told(reasoning: object) -> dict[str, float]:
     return dict(spreads_from_probabilities(Completion("{}", reasoning=text), KEYS))
 
 
-def test_the_spread_is_that_of_levels_from_nought_to_one() -> None:
+def test_the_spread_is_that_of_levels_from_nought_to_one_and_a_judges_thoughts_have_none() -> None:
     assert told({"BC": [0.5, 0.0, 0.5], "DF": [0.0, 1.0]}) == {"BC": 0.5, "DF": 0.0}
-
-
-def test_a_refused_key_has_none() -> None:
     assert told({"BC": None, "DF": [1.0, 0.0]}) == {"DF": 0.0}
-
-
-def test_a_judges_thoughts_are_none() -> None:
-    cases: list[object] = [
-        "",
-        "Let me think.",
-        '{"BC": ',
-        {"DF": [1.0, 0.0], "BC": [1.0, 0.0]},
-        {"BC": [1.0, 0.0]},
-        {"BC": 0.7, "DF": 0.3},
-        {"BC": [1.0, True], "DF": None},
-        {"BC": [2.0, -1.0], "DF": None},
-        {"BC": [1.0], "DF": None},
-        {"BC": [0.2, 0.2], "DF": None},
-    ]
-    for reasoning in cases:
-        assert told(reasoning) == {}
+    thoughts: list[object] = [
+        "", "Let me think.", '{"BC": ', {"DF": [1.0, 0.0], "BC": [1.0, 0.0]}, {"BC": [1.0, 0.0]},
+        {"BC": 0.7, "DF": 0.3}, {"BC": [1.0, True], "DF": None}, {"BC": [2.0, -1.0], "DF": None},
+        {"BC": [1.0], "DF": None}, {"BC": [0.2, 0.2], "DF": None},
+    ]  # fmt: skip
+    assert [reasoning for reasoning in thoughts if told(reasoning) != {}] == []
 
 
 KEY_LISTS = st.lists(st.text("BCDFGHJKLMNPQRSTVWXZ", min_size=2, max_size=4), min_size=1, max_size=9, unique=True)

@@ -30,13 +30,9 @@ def says(text: str, **more: Any) -> Message:
 
 
 def calls(call_id: str, result: str) -> tuple[Message, Message]:
-    function = {"name": "get_user", "arguments": '{"id": 7}'}
-    call = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [{"id": call_id, "type": "function", "function": function}],
-    }
-    return call, {"role": "tool", "tool_call_id": call_id, "content": result}
+    call = {"id": call_id, "type": "function", "function": {"name": "get_user", "arguments": '{"id": 7}'}}
+    asked: Message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return asked, {"role": "tool", "tool_call_id": call_id, "content": result}
 
 
 def group(*bodies: tuple[Message, ...], **more: Any) -> TrajectoryGroup:
@@ -99,13 +95,9 @@ def test_the_common_beginning_is_shown_once_across_tool_calls() -> None:
 
 def test_a_long_result_is_shown_once_though_ids_and_places_differ() -> None:
     other = LONG.upper()
-    view = render(
-        group(
-            (says("a"), *calls("x", LONG), *calls("y", other)),
-            (*calls("y", "no"), *calls("z", LONG), says("short")),
-            (says("c"), *calls("x", LONG), *calls("w", other), says("short")),
-        )
-    )
+    one = (says("a"), *calls("x", LONG), *calls("y", other))
+    two = (*calls("y", "no"), *calls("z", LONG), says("short"))
+    view = render(group(one, two, (says("c"), *calls("x", LONG), *calls("w", other), says("short"))))
     shown = text(view)
     assert '"see X1" stands for the text of exhibit X1' in shown
     assert sorted([shown.count("see X1\n"), shown.count("see X2\n")]) == [2, 3]
@@ -120,12 +112,8 @@ def test_a_long_result_is_shown_once_though_ids_and_places_differ() -> None:
 def test_a_recurring_image_is_sent_once_and_in_its_place() -> None:
     seen: dict[str, Any] = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD" + "A" * 400}}
     own: dict[str, Any] = {"type": "image_url", "image_url": {"url": "https://example.org/b.png", "detail": "low"}}
-    view = render(
-        group(
-            ({"role": "user", "content": [{"type": "text", "text": "one"}, seen]},),
-            ({"role": "user", "content": [seen, {"type": "text", "text": "two"}, own]},),
-        )
-    )
+    parts = ([{"type": "text", "text": "one"}, seen], [seen, {"type": "text", "text": "two"}, own])
+    view = render(group(*(({"role": "user", "content": content},) for content in parts)))
     images = [part for part in compose(view, [0, 1], ["A", "B"]) if isinstance(part, Image)]
     assert sorted(image.url for image in images) == [seen["image_url"]["url"], "https://example.org/b.png"]
     assert ("QUJD" in text(view), text(view).count("image see X1\n")) == (False, 2)
@@ -164,11 +152,9 @@ def test_a_groups_own_rubric_goes_first_and_the_digest_is_of_content_and_rubric(
     plain = group((says("4"),), (says("5"),))
     assert render(plain, rubric="general").rubric == "general"
     assert render(replace(plain, rubric="own"), rubric="general").rubric == "own"
-    others = (
-        group((says("4"),), (says("6"),)),
-        *(replace(plain, **one) for one in ({"rubric": "r"}, {"tools": (TOOL,)})),
-    )
-    digests = {render(one).digest for one in (plain, *others, replace(plain, context=(says("Hi"),)))}
+    changes: list[dict[str, Any]] = [{"rubric": "r"}, {"tools": (TOOL,)}, {"context": (says("Hi"),)}]
+    others = (group((says("4"),), (says("6"),)), *(replace(plain, **change) for change in changes))
+    digests = {render(one).digest for one in (plain, *others)}
     assert (len(digests), render(plain).digest in digests, len(render(plain).digest)) == (5, True, 32)
 
 
@@ -233,9 +219,7 @@ def without_ids(messages: Sequence[Message]) -> list[Any]:
         bare = {**message, "content": message["content"] or ""}
         bare.pop("tool_call_id", None)
         if "tool_calls" in bare:
-            bare["tool_calls"] = [
-                {key: value for key, value in call.items() if key != "id"} for call in bare["tool_calls"]
-            ]
+            bare["tool_calls"] = [{**call, "id": None} for call in bare["tool_calls"]]
         shown.append(bare)
     return shown
 

@@ -50,14 +50,11 @@ def test_ids_are_numbered_by_appearance_and_results_follow_their_calls() -> None
     assert [one.get("tool_call_id") for one in canonical(*turn, *turn, turn[1])[0]] == [None, "c1", None, "c2", "c2"]
 
 
+EMPTY: dict[str, Any] = {"role": "assistant", "tool_calls": [], "name": "", "refusal": None, "annotations": []}
 THOUGHT = {"role": "assistant", "content": "4", "reasoning": "2 + 2"}
 SAYS: list[tuple[Message, Message, tuple[str, ...]]] = [
     *(
-        (
-            {"role": "assistant", "content": empty, "tool_calls": [], "name": "", "refusal": None, "annotations": []},
-            {"role": "assistant", "content": ""},
-            (),
-        )
+        (EMPTY | {"content": empty}, {"role": "assistant", "content": ""}, ())
         for empty in (None, "", [], [{"type": "text", "text": ""}])
     ),
     ({"role": "user", "content": [{"type": "text", "text": "hi"}]}, {"role": "user", "content": "hi"}, ()),

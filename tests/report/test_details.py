@@ -1,4 +1,4 @@
-"""What a report knows of a group: texts, questions with ids, and only checked values."""
+"""What a report knows of a group: texts, questions with ids, only checked values, and flags."""
 
 import json
 from dataclasses import replace
@@ -8,11 +8,12 @@ from typing import Any
 from calipers.interfaces import Backend
 from calipers.report import Judged
 from calipers.report.details import details_of, index_row
+from calipers.report.flags import flags_of
 from calipers.report.plain import describe_group, overview_line
 from calipers.testing import Flaky, PositionBias, SimulatedJudge
 from calipers.types import Trajectory, TrajectoryGroup
 from groups import FOUR, QUALITY, group_of
-from reported import damaged, details_in, judged, member, report_of, result_of, write_lines
+from reported import damaged, details_in, judged, member, page_of, report_of, result_of, with_gold
 
 
 async def test_questions_name_candidates_by_id_and_requests_are_put_together_again(tmp_path: Path):
@@ -30,12 +31,10 @@ async def test_questions_name_candidates_by_id_and_requests_are_put_together_aga
 
 
 async def test_identical_and_empty_trajectories_do_not_shift_the_names(tmp_path: Path):
-    answers = {"a": "41", "b": "42", "twin": "42", "z": "7"}
-    group = group_of(answers)
-    group = TrajectoryGroup(group.group_id, (Trajectory("crashed", ()), *group.trajectories), context=group.context)
+    group = group_of({"a": "41", "b": "42", "twin": "42", "z": "7"})
+    group = replace(group, trajectories=(Trajectory("crashed", ()), *group.trajectories))
     judge = SimulatedJudge({"a": 0.4, "b": 0.9, "twin": 0.9, "z": 0.1, "crashed": 0.0})
-    results, ledger = await judged(tmp_path, [group], [judge])
-    (detail,) = details_in(report_of(tmp_path, results, ledger))
+    (detail,) = details_in(report_of(tmp_path, *await judged(tmp_path, [group], [judge])))
     values = {one["item"]: one["value"] for one in detail["questions"][0]["judgments"]}
     assert values == {"a": 0.4, "b": 0.9, "z": 0.1}
     assert next(one for one in detail["trajectories"] if one["id"] == "crashed")["messages"] == []
@@ -46,8 +45,7 @@ async def test_judges_of_one_name_are_told_apart_by_their_model_also_in_replies_
         SimulatedJudge(QUALITY, PositionBias(0.1), model="mild"),
         SimulatedJudge(QUALITY, Flaky(empty=1.0), model="silent"),
     ]
-    results, ledger = await judged(tmp_path, [group_of(FOUR)], judges, orders=2)
-    (detail,) = details_in(report_of(tmp_path, results, ledger))
+    (detail,) = details_in(report_of(tmp_path, *await judged(tmp_path, [group_of(FOUR)], judges, orders=2)))
     by_outcome = {(one["outcome"] == "rejected", one["judge"]) for one in detail["questions"]}
     assert by_outcome == {(True, "SimulatedJudge (silent)"), (False, "SimulatedJudge (mild)")}
 
@@ -66,14 +64,13 @@ def test_messages_that_all_candidates_begin_with_are_stored_once_and_each_keeps_
 
 ATTACK = {"kind": "instruction", "message": 1, "role": "assistant", "excerpt": "x", "certainty": "certain"}
 CRITERIA = {"c": {"met": True, "by": "x", "reason": "r"}}
+KNOWN = {"value": 0.8, "interval": [0.4, 0.9], "basis": "repeats", "freedom": 3.0}
 
 
 def test_every_damaged_result_is_shown_and_no_number_is_invented():
     written = {"written": [{"id": "c", "text": "t", "points": 1}], "problem": None}
-    result = result_of(
-        "g", member("a", attacks=[ATTACK], criteria=CRITERIA), member("b", None, reason="refused"),
-        prompt_criteria=written, reliability={"value": 0.8, "interval": [0.4, 0.9], "basis": "repeats", "freedom": 3.0},
-    )  # fmt: skip
+    members = member("a", attacks=[ATTACK], criteria=CRITERIA), member("b", None, reason="refused")
+    result = result_of("g", *members, prompt_criteria=written, reliability=KNOWN)
     fixed = {"group_id": result["group_id"], "trajectories": result["trajectories"]}
     for copy in damaged(result):
         members = copy.get("trajectories")
@@ -89,18 +86,12 @@ def test_every_damaged_result_is_shown_and_no_number_is_invented():
 
 
 def test_reliability_is_kept_and_printed_where_it_is_known(tmp_path: Path):
-    known = {"value": 0.8, "interval": [0.4, 0.9], "basis": "repeats", "freedom": 3.0}
-    lines = [result_of("g", member("a"), reliability=known), result_of("h", member("a"), reliability={"value": "x"})]
-    first, second = details_in(report_of(tmp_path, write_lines(tmp_path / "r.jsonl", lines)))
-    assert first["reliability"] == known
+    lines = [result_of("g", member("a"), reliability=KNOWN), result_of("h", member("a"), reliability={"value": "x"})]
+    first, second = details_in(page_of(tmp_path, lines))
+    assert first["reliability"] == KNOWN
     assert second["reliability"] == {"value": None, "interval": None, "basis": "unknown", "freedom": None}
     assert "0.80, 95 % interval 0.40 to 0.90" in describe_group(first, width=80)
     assert "reliability" not in describe_group(second, width=80)
-
-
-def with_gold(**gold: float | None) -> TrajectoryGroup:
-    group = group_of(dict.fromkeys(gold, "an answer"))
-    return replace(group, trajectories=tuple(replace(one, gold=gold[one.id]) for one in group.trajectories))
 
 
 GOLD: tuple[tuple[dict[str, float | None], dict[str, float | None], set[str]], ...] = (
@@ -126,3 +117,59 @@ def test_gold_is_beside_the_reward_and_an_advantage_of_the_other_sign_is_marked(
     assert "gold" not in describe_group(details_of(Judged(0, result)), width=100)
     from_ledger = details_of(Judged(0, result, with_gold(a=None, b=None), with_gold(a=1.0, b=0.0)))
     assert [one["gold"] for one in from_ledger["trajectories"]] == [1.0, 0.0]
+
+
+# --- flags ------------------------------------------------------------------------------------------------------------
+
+
+def detail(*members: dict[str, Any], questions: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
+    shown = [{"attacks": [], **one} for one in members]
+    return {"status": "scored", "warnings": [], "trajectories": shown, "questions": questions, **more}
+
+
+def asked(cause: str = "first", slot: int = 0, order: str = "ab", **values: float) -> dict[str, Any]:
+    judgments = [{"item": name, "value": one, "slot": slot} for name, one in values.items()]
+    return {"cause": cause, "order": [*order], "judgments": judgments}
+
+
+def compared(first: str, second: str, margin: float, slot: int = 0) -> dict[str, Any]:
+    return {"cause": "first", "judgments": [{"first": first, "second": second, "margin": margin, "slot": slot}]}
+
+
+A, B = member("a", 0.8), member("b", 0.4)
+CHANCE = [asked(order=o, a=0.7 + noise, b=0.7, c=0.1) for o in ("abc", "cba") for noise in (0.1, -0.1, 0.1)]
+"""Noise decides single answers, and the means agree."""
+SET = (
+    ("abstained", detail(A, member("b", None))),
+    ("failed", detail(A, member("b", None, status="failed"))),
+    ("injected", detail(A, {**B, "attacks": [{"kind": "instruction"}]})),
+    ("disputed", detail(A, B, questions=[asked(a=0.8, b=0.4), asked(slot=1, a=0.3, b=0.4)])),
+    ("disputed", detail(A, B, questions=[compared("a", "b", 0.5), compared("a", "b", -0.5, slot=1)])),
+    ("flipped", detail(A, B, questions=[asked(a=0.8, b=0.4), asked("order", order="ba", a=0.3, b=0.4)])),
+    ("flipped", detail(A, B, questions=[compared("a", "b", 0.5), compared("b", "a", 0.5)])),
+    ("flipped", detail(A, B, questions=[CHANCE[0], CHANCE[4]])),
+    ("against-gold", detail({**A, "wrong_sign": True}, B)),
+    ("close", detail(member("a", 0.5, stderr=0.1), member("b", 0.4, stderr=0.1))),
+    ("tied", detail(member("a", 0.5), member("b", 0.5))),
+    ("warned", detail(A, B, warnings=["anything"])),
+)
+NOT_SET = (
+    ("flipped", detail(A, B, questions=[asked(a=0.8, b=0.4), asked(slot=1, order="ba", a=0.3, b=0.4)])),
+    ("flipped", detail(A, B, questions=[asked(a=0.8, b=0.4), asked("order", order="ba", a=0.4, b=0.4)])),
+    ("flipped", detail(A, B, questions=[compared("a", "b", 0.5), compared("b", "a", -0.5)])),
+    (
+        "flipped",
+        detail(A, B, questions=[compared(a, b, margin) for a, b in (("a", "b"), ("b", "a")) for margin in (1.0, -1.0)]),
+    ),
+    ("flipped", detail(A, B, questions=CHANCE)),
+    ("disputed", detail(A, B, questions=[asked(a=0.8, b=0.4), asked("order", a=0.3, b=0.4)])),
+    ("close", detail(member("a", 0.9, stderr=0.1), member("b", 0.4, stderr=0.1))),
+    ("close", detail(member("a", 0.5, stderr=None), member("b", 0.5, stderr=0.1))),
+    ("tied", detail(member("a", 0.5), member("b", None))),
+)
+
+
+def test_a_flag_says_what_happened_and_nothing_else():
+    assert flags_of(detail(A, B, questions=[asked(a=0.8, b=0.4)])) == []
+    assert [at for at, (flag, found) in enumerate(SET) if flag not in flags_of(found)] == []
+    assert [at for at, (flag, found) in enumerate(NOT_SET) if flag in flags_of(found)] == []

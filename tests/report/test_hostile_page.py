@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 
 from calipers.testing import SimulatedJudge
-from calipers.types import Trajectory, TrajectoryGroup
+from calipers.types import TrajectoryGroup
+from groups import group_of
 from report_browser import PAYLOADS, RUN, Browser, hostile_group
-from reported import judged, member, report_of, result_of, write_lines
+from reported import judged, member, page_of, report_of, result_of
 
 pytestmark = pytest.mark.timeout(300)
 
 HIDDEN = "\u202e\u202c\u2066\u2069\u200b\ufeff\U000e0041"
 
 
-def hostile(text: str, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def hostile(text: str, n: int) -> tuple[dict[str, Any], TrajectoryGroup]:
     """A result and its group with ``text`` in every place."""
     attack = {"kind": text, "message": 1, "role": text, "excerpt": text, "certainty": text}
     verdict = {"met": False, "reason": text, "quote": text}
@@ -27,7 +28,7 @@ def hostile(text: str, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
     other = member("b", None, reason=text, status=text)
     judges = [{"judge": text, "answers": 1, "scored": 1, "usage": {}}]
     result = result_of(f"{n}{text}", one, other, warnings=[text], status=text, judges=judges, more={text: text})
-    return result, hostile_group(text, result["group_id"]).to_dict()
+    return result, hostile_group(text, result["group_id"])
 
 
 OPEN_ALL = """
@@ -58,15 +59,13 @@ FITS = "const main = document.querySelector('main'); return main.scrollWidth <= 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A group for each payload."""
-    folder = tmp_path_factory.mktemp("hostile")
-    pairs = [hostile(text, n) for n, text in enumerate(PAYLOADS)]
-    groups = write_lines(folder / "groups.jsonl", (group for _, group in pairs))
-    return report_of(folder, write_lines(folder / "r.jsonl", (result for result, _ in pairs)), groups=groups)
+    results, groups = zip(*(hostile(text, n) for n, text in enumerate(PAYLOADS)), strict=True)
+    return page_of(tmp_path_factory.mktemp("hostile"), results, *groups)
 
 
-def test_nothing_of_a_hostile_group_runs_or_loads(browser: Browser, page: Path):
+def test_nothing_of_a_hostile_group_runs_or_loads_and_it_is_shown_as_text(browser: Browser, page: Path):
     browser.open(page)
-    for number in range(len(PAYLOADS)):
+    for number, payload in enumerate(PAYLOADS):
         browser.until(f"document.querySelector('main').dataset.group?.startsWith('{number}')")
         browser.run(OPEN_ALL)
         time.sleep(0.2)  # a handler that was set off would run after this script
@@ -79,27 +78,16 @@ def test_nothing_of_a_hostile_group_runs_or_loads(browser: Browser, page: Path):
         assert browser.run(FITS), number
         shown = browser.run("return document.body.innerText")
         assert not set(shown) & set(HIDDEN), "invisible characters are shown as labels"
+        if payload == f"<script>{RUN}</script>":
+            assert payload in browser.text(".candidate .judge-words")
+        if "\u202e" in payload:
+            labels = browser.texts(".candidate .judge-words .hidden-character")
+            assert labels[:4] == ["U+202E", "U+202C", "U+2066", "U+2069"]
+            assert "U+E0041 U+E0042" in labels
         browser.run("document.querySelector('.list').focus()")
         browser.press("j")
     errors = [one["message"] for one in browser.driver.get_log("browser") if one["level"] == "SEVERE"]
     assert errors == []
-
-
-def test_the_payload_is_shown_as_text(browser: Browser, page: Path):
-    browser.open(page)
-    browser.until("document.querySelector('.candidate')")
-    assert f"<script>{RUN}</script>" in browser.text(".candidate .judge-words")
-
-
-def test_characters_that_hide_or_reverse_are_labelled(browser: Browser, page: Path):
-    browser.open(page)
-    number = next(n for n, text in enumerate(PAYLOADS) if "\u202e" in text)
-    for _ in range(number):
-        browser.press("j")
-    browser.until(f"document.querySelector('main').dataset.group?.startsWith('{number}')")
-    labels = browser.texts(".candidate .judge-words .hidden-character")
-    assert labels[:4] == ["U+202E", "U+202C", "U+2066", "U+2069"]
-    assert "U+E0041 U+E0042" in labels
 
 
 def test_the_browser_itself_refuses_what_the_page_does_not_do(browser: Browser, page: Path):
@@ -130,13 +118,9 @@ def test_the_browser_itself_refuses_what_the_page_does_not_do(browser: Browser, 
 
 async def test_a_hostile_reply_of_a_judge_is_text(browser: Browser, tmp_path: Path):
     text = f"<img src=x onerror='{RUN}'></script><script>{RUN}</script>"
-    group = TrajectoryGroup(
-        "g", tuple(Trajectory(name, ({"role": "assistant", "content": name + text},)) for name in "ab")
-    )
     judge = SimulatedJudge({"a": 0.4, "b": 0.6}, write=lambda rows, _: text + str(len(rows)))
-    results, ledger = await judged(tmp_path, [group], [judge])
-    browser.open(report_of(tmp_path, results, ledger))
-    browser.group("g")
+    results, ledger = await judged(tmp_path, [group_of({name: name + text for name in "ab"})], [judge])
+    browser.open(report_of(tmp_path, results, ledger), "g")
     browser.click(".question .choices button", "reply")
     assert text in browser.text(".question .raw")
     browser.run(OPEN_ALL)

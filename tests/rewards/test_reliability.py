@@ -22,6 +22,8 @@ def test_reliability_is_one_less_the_mean_squared_error_over_the_variance() -> N
     found = reliability_of(Scores(VALUES, (0.1, 0.2, 0.1, 0.2), "repeats", 3))
     assert found.value == pytest.approx(1 - 0.025 / statistics.variance(VALUES), abs=1e-6)
     assert (found.basis, found.freedom) == ("repeats", 3)
+    gap = Scores((*VALUES, None), (0.1, 0.2, 0.1, 0.2, None), "repeats", 3)
+    assert reliability_of(gap) == found
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 1e308, 5e-300])
@@ -34,38 +36,29 @@ def test_scores_of_any_size_have_the_reliability_of_their_ratio(scale: float, no
     assert reliability_of(Scores((scale, -scale), (noise * scale,) * 2)).value is not None
 
 
-def test_candidates_without_a_score_are_left_out() -> None:
-    gap = Scores((*VALUES, None), (0.1, 0.1, 0.1, 0.1, None), "repeats", 3)
-    assert reliability_of(gap) == reliability_of(Scores(VALUES, (0.1,) * 4, "repeats", 3))
-
-
-@pytest.mark.parametrize(
-    "scores",
-    [
-        Scores((), ()),
-        Scores((0.5,), (0.1,), "repeats", 3),
-        Scores((0.5, None), (0.1, None), "repeats", 3),
-        Scores((None, None), (None, None)),
-        Scores((0.2, 0.7), (None, None)),
-        Scores((0.2, 0.7, 0.4), (0.1, None, 0.1), "repeats", 3),
-        Scores((0.2, 0.7), (0.1, math.inf), "assumed"),
-        Scores((0.2, 0.7), (0.1, math.nan), "assumed"),
-        Scores((0.2, math.nan), (0.1, 0.1), "assumed"),
-    ],
-    ids=["none", "one", "one scored", "unscored", "one call", "one unknown", "infinite", "nan error", "nan score"],
-)
-def test_what_cannot_be_known_is_unknown_and_neither_0_nor_1(scores: Scores) -> None:
-    assert reliability_of(scores) == UNKNOWN_RELIABILITY
-    assert UNKNOWN_RELIABILITY.value is None
-    assert UNKNOWN_RELIABILITY.basis == "unknown"
+def test_what_cannot_be_known_is_unknown_and_neither_0_nor_1() -> None:
+    unknown = {
+        "none": Scores((), ()),
+        "one": Scores((0.5,), (0.1,), "repeats", 3),
+        "one scored": Scores((0.5, None), (0.1, None), "repeats", 3),
+        "unscored": Scores((None, None), (None, None)),
+        "one call": Scores((0.2, 0.7), (None, None)),
+        "one unknown": Scores((0.2, 0.7, 0.4), (0.1, None, 0.1), "repeats", 3),
+        "infinite": Scores((0.2, 0.7), (0.1, math.inf), "assumed"),
+        "nan error": Scores((0.2, 0.7), (0.1, math.nan), "assumed"),
+        "nan score": Scores((0.2, math.nan), (0.1, 0.1), "assumed"),
+    }
+    assert {name: reliability_of(scores) for name, scores in unknown.items()} == dict.fromkeys(
+        unknown, UNKNOWN_RELIABILITY
+    )
+    assert (UNKNOWN_RELIABILITY.value, UNKNOWN_RELIABILITY.basis) == (None, "unknown")
 
 
 def test_one_answer_without_history_leaves_the_reliability_unknown_and_history_tells_it() -> None:
     answer = [Rating(item, value, 0) for item, value in enumerate(VALUES)]
     assert reliability_of(two_way(answer, 4)) == UNKNOWN_RELIABILITY
     learned = reliability_of(TwoWay({0: Noise(0.02, 12.0)})(answer, 4))
-    assert learned.basis == "learned"
-    assert learned.freedom == 12.0
+    assert (learned.basis, learned.freedom) == ("learned", 12.0)
     assert learned.value == pytest.approx(1 - 0.02 / statistics.variance(VALUES), abs=1e-5)
 
 
@@ -77,14 +70,10 @@ def test_log_probabilities_and_comparisons_are_assumptions_without_an_interval()
 
 
 def test_equal_scores_have_the_reliability_0_and_errors_above_the_spread_too() -> None:
-    assert reliability_of(Scores((0.5, 0.5), (0.1, 0.1), "repeats", 1)).value == 0.0
-    assert reliability_of(Scores((0.5, 0.5), (0.0, 0.0), "repeats", 1)).value == 0.0
-    assert reliability_of(Scores((0.4, 0.5), (9.0, 9.0), "repeats", 1)).value == 0.0
-
-
-def test_answers_that_agree_exactly_have_no_interval() -> None:
-    found = reliability_of(Scores((0.4, 0.5), (0.0, 0.0), "repeats", 1))
-    assert (found.value, found.interval) == (1.0, None)
+    for values, error in (((0.5, 0.5), 0.1), ((0.5, 0.5), 0.0), ((0.4, 0.5), 9.0)):
+        assert reliability_of(Scores(values, (error, error), "repeats", 1)).value == 0.0
+    exact = reliability_of(Scores((0.4, 0.5), (0.0, 0.0), "repeats", 1))
+    assert (exact.value, exact.interval) == (1.0, None)
 
 
 # Critical values of F (upper 2.5 %): Pearson & Hartley, Biometrika Tables for Statisticians, table 18.

@@ -21,9 +21,6 @@ def rewards(values: list[float | None], *rubrics: object, **settings: object) ->
 def test_the_worst_that_a_rubric_allows_is_the_low_end() -> None:
     assert rewards([-0.5, 0.25, 1.0, None], MIXED, MIXED, MIXED, MIXED) == (0.0, 0.5, 1.0, None)
     assert rewards([-0.5, 1.0], MIXED, MIXED, reward_range=(-1.0, 1.0)) == (-1.0, 1.0)
-
-
-def test_without_penalties_the_reward_is_the_score() -> None:
     assert rewards([0.0, 0.5, 1.0], POSITIVE, POSITIVE, POSITIVE) == (0.0, 0.5, 1.0)
 
 

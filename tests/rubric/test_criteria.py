@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import chosen
+import drawn_data
 from calipers.errors import ConfigError
 from calipers.rubric import as_rubric, criteria_as_text
 from calipers.rubric.dataset_criteria import rar_criterion
@@ -16,18 +18,10 @@ from calipers.types import Criterion, Rubric
 
 POINTS = st.floats(-10, 10).filter(lambda points: abs(points) > 1e-6)
 CRITERIA = st.lists(
-    st.builds(
-        Criterion,
-        st.uuids().map(str),
-        st.text(min_size=1).filter(str.strip),
-        POINTS,
-        st.lists(st.sampled_from(["axis:accuracy", "core"]), max_size=2).map(tuple),
-        st.booleans(),
-    ),
-    min_size=1,
-    max_size=6,
-    unique_by=lambda criterion: criterion.id,
-)
+    st.builds(Criterion, st.uuids().map(str), st.text(min_size=1).filter(str.strip), POINTS,
+              st.lists(st.sampled_from(["axis:accuracy", "core"]), max_size=2).map(tuple), st.booleans()),
+    min_size=1, max_size=6, unique_by=lambda criterion: criterion.id,
+)  # fmt: skip
 
 
 @given(CRITERIA)
@@ -36,11 +30,6 @@ def test_a_rubric_survives_json_in_both_its_plain_forms(criteria: Any):
     rubric = Rubric(tuple(criteria), "t", "refuse" if positive else "from_one", -0.5)
     assert as_rubric(json.loads(json.dumps(rubric.to_dict()))) == rubric
     assert as_rubric(json.loads(json.dumps(asdict(rubric)))) == rubric
-
-
-def test_questions_are_criteria_of_one_point_named_by_their_place():
-    rubric = as_rubric(["Is it short?", "Is it polite?"])
-    assert [(one.id, one.points) for one in rubric.criteria] == [("c1", 1.0), ("c2", 1.0)]
 
 
 @pytest.mark.parametrize(("tags", "expected"), [
@@ -96,10 +85,10 @@ def test_what_is_wrong_is_named(value: Any, complaint: str):
         as_rubric(value)
 
 
-def test_as_text_the_criteria_are_lines_that_say_what_to_avoid():
-    assert (
-        criteria_as_text(as_rubric(["Be kind.", {"text": "Shouts.", "points": -2}])) == "- Be kind.\n- Avoid: Shouts."
-    )
+def test_questions_are_criteria_of_one_point_named_by_their_place_and_as_text_lines_that_say_what_to_avoid():
+    rubric = as_rubric(["Be kind.", {"text": "Shouts.", "points": -2}, "Is it short?"])
+    assert [(one.id, one.points) for one in rubric.criteria] == [("c1", 1.0), ("c2", -2), ("c3", 1.0)]
+    assert criteria_as_text(rubric) == "- Be kind.\n- Avoid: Shouts.\n- Is it short?"
 
 
 @pytest.mark.parametrize("points", [(1e308, 1e308), (1e308, -1e308), (1e-308, -1e308), (5e-324, -1.0)])
@@ -118,3 +107,10 @@ def test_points_and_weight_that_differ_are_refused():
     assert [one.points for one in as_rubric(listed).criteria] == [1, 2]
     with pytest.raises(ConfigError, match="keep one of the two"):
         rar_criterion({"description": "Essential Criteria: z", "points": 2, "weight": 3}, 1, "penalty")
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [(name, start) for name in ("rules", "rubrics") for start in chosen.parts(name)]
+)
+def test_chosen_rules_rubrics_and_rows_are_read_as_the_files_say(name: str, start: int) -> None:
+    chosen.check(name, start, drawn_data.outcome)

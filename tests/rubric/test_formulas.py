@@ -1,4 +1,4 @@
-"""Formulas from verdicts to scores, against worked figures and properties."""
+"""Formulas from verdicts to scores, against worked figures and properties; what is left for a judge to decide."""
 
 from typing import Any, get_args
 
@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
 from calipers.rubric import as_rubric
-from calipers.rubric.formulas import NORMALISERS, graded, lowest_score
+from calipers.rubric.formulas import NORMALISERS, criteria_for_judge, graded, lowest_score, score_from_rules
 from calipers.rubric.grading import Grading, Normaliser, OnMissing, as_grading
-from calipers.types import Criterion, Rubric
+from calipers.types import Criterion, Rubric, Verdict
 
 MIXED = as_rubric([
     {"id": "a", "text": "a", "points": 5},
@@ -20,41 +20,52 @@ MIXED = as_rubric([
 NEGATIVE = as_rubric(
     {"all_negative": "from_one", "criteria": [{"text": "a", "points": -3}, {"text": "b", "points": -1}]}
 )
+WEIGHTS = as_rubric([{"text": "x", "weight": weight} for weight in (1.0, 0.7, 0.3, 0.8)])
+TWO = as_rubric([{"text": "a", "points": 4}, {"text": "b"}])
 
 
-WORKED: dict[tuple[Any, str], float] = {
-    ("healthbench", "a"): 5 / 8,
-    ("healthbench", "abc"): 2 / 8,
-    ("healthbench", "c"): -6 / 8,
-    ("ruscarl_batch", "c"): 0.0,
-    ("ruscarl_batch", "ab"): 1.0,
-    ("all_or_nothing", "ab"): 1.0,
-    ("all_or_nothing", "abc"): 0.0,
-    ("fraction", "a"): 2 / 3,
-    ("fraction", "c"): 0.0,
-}
+def met(rubric: Rubric, names: str) -> dict[str, Any]:
+    """Verdicts of which those named in ``names`` are met; after a "?", those without a verdict."""
+    sure, _, unknown = names.partition("?")
+    return {one.id: None if one.id in unknown else one.id in sure for one in rubric.criteria}
+
+
+def veto(points: float, floor: float = 0.0) -> Rubric:
+    criteria = [{"text": "a", "points": 10}, {"text": "safe", "points": points, "veto": True}]
+    return as_rubric({"veto_floor": floor, "criteria": criteria})
+
+
+WORKED: list[tuple[Rubric, Any, str, float]] = [
+    (MIXED, "healthbench", "a", 5 / 8), (MIXED, "healthbench", "abc", 2 / 8), (MIXED, "healthbench", "c", -6 / 8),
+    (MIXED, "ruscarl_batch", "c", 0.0), (MIXED, "ruscarl_batch", "ab", 1.0),
+    (MIXED, "all_or_nothing", "ab", 1.0), (MIXED, "all_or_nothing", "abc", 0.0),
+    (MIXED, "fraction", "a", 2 / 3), (MIXED, "fraction", "c", 0.0),
+    (WEIGHTS, "rar_explicit", "c1 c3 c4", 2.1 / 2.8),
+    (NEGATIVE, "healthbench", "", 1.0), (NEGATIVE, "healthbench", "c1", 0.25),
+    (NEGATIVE, "healthbench", "c2", 0.75), (NEGATIVE, "healthbench", "c1 c2", 0.0),
+    # a violated veto holds the score down, and never lifts it
+    (veto(2), "healthbench", "c1", 0.0), (veto(2), "healthbench", "c1 c2", 1.0),
+    (veto(-2), "healthbench", "c1 c2", 0.0), (veto(-2), "healthbench", "c1", 1.0),
+    (veto(-2), "healthbench", "c2", -0.2), (veto(-2, -1), "healthbench", "c1 c2", -1.0),
+]  # fmt: skip
 
 
 def test_each_formula_gives_the_worked_figure():
-    found = {(name, met): graded(MIXED, {one: one in met for one in "abc"}, normaliser=name).value
-             for name, met in WORKED}  # fmt: skip
-    assert found == pytest.approx(WORKED)
-    for met, expected in {"": 1.0, "c1": 0.25, "c2": 0.75, "c1c2": 0.0}.items():
-        assert graded(NEGATIVE, {name: name in met for name in ("c1", "c2")}).value == pytest.approx(expected)
+    found = [graded(rubric, met(rubric, names), normaliser=name).value for rubric, name, names, _ in WORKED]
+    assert found == pytest.approx([value for *_, value in WORKED])
+    # the share of several verdicts earns its share
+    assert graded(TWO, {"c1": 0.5, "c2": True}).value == pytest.approx(3 / 5)
+    assert graded(TWO, {"c1": 0.5, "c2": True}, normaliser="all_or_nothing").value == 0.0
 
 
-def test_rar_explicit_is_the_share_of_weights_and_refuses_negative_ones():
-    weights = as_rubric([{"text": "x", "weight": weight} for weight in (1.0, 0.7, 0.3, 0.8)])
-    met = {"c1": True, "c2": False, "c3": True, "c4": True}
-    assert graded(weights, met, normaliser="rar_explicit").value == pytest.approx(2.1 / 2.8)
-    with pytest.raises(ConfigError, match="phrase pitfalls positively"):
-        graded(MIXED, dict.fromkeys("abc", True), normaliser="rar_explicit")
-
-
-def test_without_positive_points_there_is_nothing_to_divide_by():
-    unchecked = Rubric((Criterion("a", "a", -1.0),))
-    with pytest.raises(ConfigError, match="nothing to divide by"):
-        graded(unchecked, {"a": True})
+def test_what_cannot_be_graded_is_refused():
+    refused: list[tuple[Rubric, Any, str]] = [
+        (MIXED, "rar_explicit", "phrase pitfalls positively"), (MIXED, "median", "fraction"),
+        (Rubric((Criterion("a", "a", -1.0),)), "healthbench", "nothing to divide by"),
+    ]  # fmt: skip
+    for rubric, normaliser, words in refused:
+        with pytest.raises(ConfigError, match=words):
+            graded(rubric, met(rubric, "abc"), normaliser=normaliser)
 
 
 def rubrics(least: float) -> st.SearchStrategy[Rubric]:
@@ -88,80 +99,84 @@ def test_an_open_criterion_never_becomes_a_number(rubric: Rubric, data: st.DataO
 
 
 def test_partial_divides_by_what_is_covered_and_only_above_the_threshold():
-    verdicts = {"a": True, "b": None, "c": True}
-    partial = graded(MIXED, verdicts, on_missing="partial", coverage=0.7)
+    partial = graded(MIXED, met(MIXED, "ac?b"), on_missing="partial", coverage=0.7)
     assert partial.value == pytest.approx((5 - 6) / 5)
     assert partial.coverage == pytest.approx(11 / 14)
     assert (partial.open, partial.filled) == (("b",), True)
-    below = graded(MIXED, verdicts, on_missing="partial", coverage=0.9)
+    below = graded(MIXED, met(MIXED, "ac?b"), on_missing="partial", coverage=0.9)
     assert below.value is None
     assert "79% of the weight" in str(below.reason)
-    only_penalty = {"a": None, "b": None, "c": False}
-    assert graded(MIXED, only_penalty, on_missing="partial", coverage=0.1).value is None
-
-
-def veto(points: float, floor: float = 0.0) -> Rubric:
-    criteria = [{"text": "a", "points": 10}, {"text": "safe", "points": points, "veto": True}]
-    return as_rubric({"veto_floor": floor, "criteria": criteria})
-
-
-def test_a_violated_veto_holds_the_score_down_and_never_lifts_it():
-    cases = [(2, 0, "c1", 0.0), (2, 0, "c1c2", 1.0), (-2, 0, "c1c2", 0.0), (-2, 0, "c1", 1.0), (-2, 0, "c2", -0.2),
-             (-2, -1, "c1c2", -1.0)]  # fmt: skip
-    found = [graded(veto(points, floor), {name: name in met for name in ("c1", "c2")}).value
-             for points, floor, met, _ in cases]  # fmt: skip
-    assert found == pytest.approx([expected for *_, expected in cases])
+    assert graded(MIXED, met(MIXED, "?ab"), on_missing="partial", coverage=0.1).value is None
 
 
 def test_an_open_veto_leaves_no_score():
     for policy in get_args(OnMissing):
-        assert graded(veto(-2), {"c1": True, "c2": None}, on_missing=policy, coverage=0.1).value is None
-    assert graded(veto(2), {"c1": False, "c2": None}, normaliser="all_or_nothing").value is None
+        assert graded(veto(-2), met(veto(-2), "c1?c2"), on_missing=policy, coverage=0.1).value is None
+    assert graded(veto(2), met(veto(2), "?c2"), normaliser="all_or_nothing").value is None
 
 
-def test_the_share_of_several_verdicts_earns_its_share():
-    rubric = as_rubric([{"text": "a", "points": 4}, {"text": "b"}])
-    assert graded(rubric, {"c1": 0.5, "c2": True}).value == pytest.approx(3 / 5)
-    assert graded(rubric, {"c1": 0.5, "c2": True}, normaliser="all_or_nothing").value == 0.0
+@pytest.mark.parametrize("name", sorted(NORMALISERS))
+def test_a_criterion_without_points_changes_nothing(name: Normaliser) -> None:
+    watched = as_rubric([*(one.to_dict() for one in TWO.criteria), {"id": "seen", "text": "c", "points": 0}])
+    plain = graded(TWO, met(TWO, "c1"), normaliser=name)
+    found = [graded(watched, met(watched, names), normaliser=name) for names in ("c1 seen", "c1", "c1?seen")]
+    assert found == [plain] * 3
+    assert found[2].coverage == 1.0
+    assert lowest_score(watched, name) == lowest_score(TWO, name)
+    falling = as_rubric({"criteria": [{"text": "a", "points": -5}, {"text": "b", "points": 0}],
+                         "all_negative": "from_one"})  # fmt: skip
+    assert graded(falling, {"c1": False}).value == 1.0
 
 
-def test_an_unknown_formula_is_refused_with_the_known_ones():
-    with pytest.raises(ConfigError, match="fraction"):
-        graded(MIXED, {}, normaliser="median")  # type: ignore[arg-type]  # what is tested
-
-
-def test_grading_refuses_what_cannot_work():
+def test_a_grading_may_be_its_fields_and_refuses_what_cannot_work():
+    assert as_grading(None) == as_grading({}) == Grading()
+    assert as_grading(Grading(mode="relative")) == as_grading({"mode": "relative"}) == Grading(mode="relative")
     cases: list[tuple[Any, str]] = [
         ({"mode": "some"}, "one of all, per_criterion, chunks, relative"),
         ({"normaliser": "rar_implicit"}, "one of healthbench"),
         ({"chunk": 0}, "chunk=0"),
         ({"coverage": 0}, "coverage=0"),
-        ({"floor": 0.5}, "no field 'floor'"),
         ({"reasons": "yes"}, "reasons='yes'"),
         ({"points": True}, "no field 'points'"),
+        ("all", r"must be a calipers\.Grading"),
     ]
     for fields, complaint in cases:
         with pytest.raises(ConfigError, match=complaint):
             as_grading(fields)
 
 
-def test_a_grading_may_be_its_fields():
-    assert as_grading(None) == as_grading({}) == Grading()
-    assert as_grading(Grading(mode="relative")) == as_grading({"mode": "relative"}) == Grading(mode="relative")
-    with pytest.raises(ConfigError, match=r"must be a calipers\.Grading"):
-        as_grading("all")  # type: ignore[arg-type]  # what is tested
+# --- what is left for a judge once rules have spoken
+
+RULED = as_rubric([
+    {"id": "short", "text": "Is short.", "points": 2, "rule": "has_answer"},
+    {"id": "comma", "text": "Has a comma.", "points": -1, "rule": "has_answer"},
+    {"id": "kind", "text": "Is kind.", "points": 3},
+])  # fmt: skip
+STRICT = {"normaliser": "all_or_nothing"}
 
 
-@pytest.mark.parametrize("name", sorted(NORMALISERS))
-def test_a_criterion_without_points_changes_nothing(name: Normaliser) -> None:
-    plain = as_rubric([{"text": "a", "points": 5}, {"text": "b", "points": 2}])
-    watched = as_rubric([*(one.to_dict() for one in plain.criteria), {"id": "seen", "text": "c", "points": 0}])
-    said = {"c1": True, "c2": False}
-    for met in (True, False, None):
-        found = graded(watched, {**said, "seen": met}, normaliser=name)
-        assert found == graded(plain, said, normaliser=name)
-        assert found.coverage == 1.0
-    assert lowest_score(watched, name) == lowest_score(plain, name)
-    falling = as_rubric({"criteria": [{"text": "a", "points": -5}, {"text": "b", "points": 0}],
-                         "all_negative": "from_one"})  # fmt: skip
-    assert graded(falling, {"c1": False}).value == 1.0
+@pytest.mark.parametrize(("ruled", "grading", "expected"), [
+    ({}, {}, ["short", "comma", "kind"]),
+    ({"short": True, "comma": False}, {}, ["kind"]),
+    ({"short": False, "comma": True}, {}, ["kind"]),
+    ({"short": None, "comma": True}, {}, []),
+    ({"short": None, "comma": True}, {"on_missing": "partial"}, ["kind"]),
+    ({"short": False, "comma": False}, STRICT, []),
+    ({"short": True, "comma": True}, STRICT, []),
+    ({"short": True, "comma": False}, STRICT, ["kind"]),
+    ({"short": None, "comma": False}, STRICT, ["kind"]),
+    ({"short": True, "comma": True, "kind": True}, {}, []),
+])  # fmt: skip
+def test_only_what_can_still_matter_is_asked(ruled: dict[str, Any], grading: Any, expected: list[str]) -> None:
+    verdicts = {name: Verdict(value) for name, value in ruled.items()}
+    assert [one.id for one in criteria_for_judge(RULED, verdicts, Grading(**grading))] == expected
+
+
+@given(st.dictionaries(st.sampled_from(["short", "comma", "kind"]), st.sampled_from([True, False, None])),
+       st.sampled_from(["healthbench", "all_or_nothing", "fraction", "ruscarl_batch"]), st.booleans())  # fmt: skip
+def test_a_settled_score_is_the_score_whatever_a_judge_says(ruled: Any, normaliser: Any, said: Any) -> None:
+    grading = Grading(normaliser=normaliser)
+    value = score_from_rules(RULED, {name: Verdict(met) for name, met in ruled.items()}, grading)
+    if value is not None:
+        filled = {one.id: said if ruled.get(one.id) is None else ruled[one.id] for one in RULED.criteria}
+        assert graded(RULED, filled, normaliser=normaliser).value == value

@@ -10,6 +10,7 @@ import calipers
 from calipers.backends.providers.scripted import Scripted
 from calipers.rubric.grader_prompt import filled_grader_prompt
 from calipers.types import Criterion
+from heard import Heard
 
 TEMPLATE = "Read this.\n<<conversation>>\nItem: <<rubric_item>>\nAnswer in JSON."
 ITEMS = [
@@ -17,13 +18,11 @@ ITEMS = [
     {"id": "rude", "text": "Is rude.", "points": -2.5},
 ]
 TALK = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+ANSWER = {"role": "assistant", "content": "Because."}
 
 
-def group_of(*answers: str, **more: Any) -> dict[str, Any]:
-    rows = [
-        {"id": f"r{n}", "messages": [*TALK, {"role": "assistant", "content": text}]} for n, text in enumerate(answers)
-    ]
-    return {"group_id": "g", "rubric": {"criteria": ITEMS}, "trajectories": rows, **more}
+def group_of(*messages: dict[str, Any]) -> dict[str, Any]:
+    return {"rubric": {"criteria": ITEMS}, "trajectories": [{"id": "r", "messages": [*messages, ANSWER]}]}
 
 
 def said(*, met: bool) -> dict[str, str]:
@@ -31,20 +30,19 @@ def said(*, met: bool) -> dict[str, str]:
     return {"text": f"```json\n{inside}\n```"}
 
 
-async def asked(replies: list[Any], group: dict[str, Any], **grading: Any) -> tuple[list[Any], calipers.GroupResult]:
-    requests: list[Any] = []
-    judge = calipers.Judge(
-        Scripted(replies),
-        protocol="checklist",
-        concurrency=1,
-        question={"grading": {"grader_prompt": TEMPLATE, **grading}, "absolute": True},
-        records={"watchers": [lambda request, _completion, _reading: requests.append(request)]},
-    )
-    return requests, await judge.score_group(group)
+def judge_with(template: Any, replies: Any = (), **options: Any) -> calipers.Judge:
+    question = {"grading": {"grader_prompt": template}, "absolute": True}
+    return calipers.Judge(Scripted(list(replies)), protocol="checklist", question=question, concurrency=1, **options)
+
+
+async def asked(replies: list[Any], group: dict[str, Any]) -> tuple[list[Any], calipers.GroupResult]:
+    heard = Heard()
+    result = await judge_with(TEMPLATE, replies, records={"watchers": [heard]}).score_group(group)
+    return [request for request, _ in heard.events], result
 
 
 async def test_a_judge_is_sent_the_users_template_and_nothing_else() -> None:
-    requests, result = await asked([said(met=True), said(met=True)], group_of("Because."))
+    requests, result = await asked([said(met=True), said(met=True)], group_of(*TALK))
     talk = "system: Be brief.\n\nuser: Why?\n\nassistant: Because."
     assert [request.messages for request in requests] == [
         ({"role": "user", "content": f"Read this.\n{talk}\nItem: {item}\nAnswer in JSON."},)
@@ -58,7 +56,7 @@ async def test_a_judge_is_sent_the_users_template_and_nothing_else() -> None:
 
 async def test_a_reply_without_a_verdict_is_asked_again_and_then_unknown_never_false() -> None:
     bad = {"text": '{"explanation": "hard to say", "criteria_met": "perhaps"}'}
-    requests, result = await asked([bad] * 3 + [said(met=False)] + [bad] * 3, group_of("Because."))
+    requests, result = await asked([bad] * 3 + [said(met=False)] + [bad] * 3, group_of(*TALK))
     (one,) = result.trajectories
     assert one.score is None
     assert one.reward is None
@@ -79,21 +77,18 @@ def test_what_is_filled_in_is_not_searched_again() -> None:
 
 async def test_tool_calls_are_shown_and_images_leave_a_trajectory_without_a_score() -> None:
     call = {"id": "k", "type": "function", "function": {"name": "find", "arguments": '{"q": 1}'}}
-    group = group_of("Because.")
-    group["trajectories"][0]["messages"][2:2] = [
+    used: list[dict[str, Any]] = [
         {"role": "assistant", "content": "Looking.", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "k", "content": "found"},
     ]
-    requests, _ = await asked([said(met=True), said(met=False)], group)
+    requests, _ = await asked([said(met=True), said(met=False)], group_of(*TALK, *used))
     text = str(requests[0].messages[0]["content"])
     assert 'assistant: Looking.\n[{"id": "c1"' in text
     assert '"name": "find"' in text
     assert "tool: found" in text
     picture = {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}
-    group["trajectories"][0]["messages"][1] = {"role": "user", "content": [{"type": "text", "text": "Why?"}, picture]}
-    requests, result = await asked([], group)
-    assert requests == []
-    assert result.trajectories[0].score is None
+    requests, result = await asked([], group_of({"role": "user", "content": [picture]}))
+    assert (requests, result.trajectories[0].score) == ([], None)
     assert "images" in str(result.warnings)
 
 
@@ -101,10 +96,8 @@ async def test_tool_calls_are_shown_and_images_leave_a_trajectory_without_a_scor
 def test_a_file_gives_the_same_judge_as_its_text(tmp_path: Path, given: Any) -> None:
     path = tmp_path / "grader.txt"
     path.write_text(f"\n{TEMPLATE}\n", encoding="utf-8")
-    judge = calipers.Judge(
-        Scripted([]), protocol="checklist", question={"grading": {"grader_prompt": given(path), "reward": "score"}}
-    )
-    assert judge.settings.grading == calipers.Grading(mode="per_criterion", reward="score", grader_prompt=TEMPLATE)
+    grading = judge_with(given(path)).settings.grading
+    assert grading == calipers.Grading(mode="per_criterion", grader_prompt=TEMPLATE)
 
 
 def test_a_file_without_a_template_is_an_error_that_names_it(tmp_path: Path) -> None:
@@ -116,16 +109,14 @@ def test_a_file_without_a_template_is_an_error_that_names_it(tmp_path: Path) -> 
     ):
         path.write_bytes(data)
         with pytest.raises(calipers.CalipersError, match=r"a\.txt") as raised:
-            calipers.Judge(Scripted([]), protocol="checklist", question={"grading": {"grader_prompt": path}})
+            judge_with(path)
         assert says in str(raised.value)
+    with pytest.raises(calipers.CalipersError, match=r"none\.txt: there is no such file"):
+        judge_with(tmp_path / "none.txt")
 
 
-def test_what_does_not_go_with_a_grader_prompt_is_an_error(tmp_path: Path) -> None:
+def test_what_does_not_go_with_a_grader_prompt_is_an_error() -> None:
     with pytest.raises(calipers.ConfigError, match="set mode='per_criterion'"):
         calipers.Grading(grader_prompt=TEMPLATE)
     with pytest.raises(calipers.ConfigError, match="must be text or a file, not int"):
-        calipers.Judge(Scripted([]), protocol="checklist", question={"grading": {"grader_prompt": 3}})
-    with pytest.raises(calipers.CalipersError, match=r"none\.txt: there is no such file"):
-        calipers.Judge(
-            Scripted([]), protocol="checklist", question={"grading": {"grader_prompt": tmp_path / "none.txt"}}
-        )
+        judge_with(3)

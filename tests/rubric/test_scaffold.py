@@ -11,18 +11,14 @@ from calipers.errors import ConfigError
 from calipers.rubric.scaffold import Schedule, scaffolded
 
 BEST = Schedule(350)
-CRITERIA = [(f"names point {number}", float(number)) for number in range(1, 8)] + [
-    ("is rude", -3.0),
-    ("rambles", -2.5),
-    ("lies", -8.0),
-]
+CRITERIA = [(f"names point {number}", float(number)) for number in range(1, 8)]
+CRITERIA += [("is rude", -3.0), ("rambles", -2.5), ("lies", -8.0)]
 PROMPT = ({"role": "user", "content": "Why is the sky blue?"},)
 
 
-def shown(place: int, size: int = 8, *, step: int = 1, schedule: Schedule = BEST, **changed: Any) -> Any:
-    """The messages that the scaffold puts before a prompt, with the prompt."""
-    return scaffolded(changed.pop("prompt", PROMPT), CRITERIA, schedule=schedule, step=step, place=place, size=size,
-                      **changed)  # fmt: skip
+def shown(place: int, *, step: int = 1, prompt: Any = PROMPT, run: str = "") -> Any:
+    """The messages that the scaffold puts before a prompt, with the prompt, in a group of 8."""
+    return scaffolded(prompt, CRITERIA, schedule=BEST, step=step, place=place, size=8, run=run)
 
 
 def count(messages: Any) -> int:
@@ -44,9 +40,6 @@ def test_the_papers_best_schedule_shows_what_its_code_shows() -> None:
     for step, (share, counts) in PUBLISHED.items():
         assert BEST.share(step, 1, 8) == pytest.approx(share, abs=5e-7)
         assert [count(shown(place, step=step)) for place in range(1, 9)] == counts, step
-
-
-def test_a_schedule_of_one_step_or_without_bounds_is_a_share() -> None:
     assert Schedule(1).share(1, 1, 1) == 1.0
     assert Schedule(10, steepness=1e6).share(10, 1, 1) == 0.0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,28 +11,19 @@ import calipers
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs import as_group
 from calipers.server import AsyncClient, Client, RolloutAnswer
-from http_judge import worth
-from served import PROMPT, questions, rollout, served, until
+from served import GROUP, PROMPT, THREE, questions, served, until
 from servers.faulty_server import Answer, FaultyServer
 
-WORTHS = (20, 90, 55)
+
+async def scored(client: AsyncClient, **more: Any) -> list[RolloutAnswer]:
+    sent = (client.score_rollout("g", 3, one["index"], one["messages"], context=PROMPT, **more) for one in THREE)
+    return await asyncio.gather(*sent)
 
 
-async def scored(client: AsyncClient, group: str = "g", **more: Any) -> list[RolloutAnswer]:
-    return await asyncio.gather(
-        *(
-            client.score_rollout(group, 3, index, rollout(index, points)["messages"], context=PROMPT, **more)
-            for index, points in enumerate(WORTHS)
-        )
-    )
-
-
-async def test_a_rollout_is_answered_though_each_request_waits_only_a_second(faulty: FaultyServer) -> None:
-    faulty.script(worth())
+async def test_a_rollout_is_answered_though_each_request_waits_only_a_second(faulty: FaultyServer):
+    asked: dict[str, Any] = {"context": PROMPT, "rubric": "Be funny."}
     async with served(faulty) as server, AsyncClient(server.url, hold=1) as client:
-        first = asyncio.ensure_future(
-            client.score_rollout("g", 3, 0, rollout(0, 20)["messages"], context=PROMPT, rubric="Be funny.")
-        )
+        first = asyncio.ensure_future(client.score_rollout("g", 3, 0, THREE[0]["messages"], **asked))
         await until(lambda: server.service.counts.requests["/v1/rollouts", 202] > 0)
         answers = await scored(client, rubric="Be funny.")
         assert [one.reward for one in answers] == [0.2, 0.9, 0.55]
@@ -41,89 +31,61 @@ async def test_a_rollout_is_answered_though_each_request_waits_only_a_second(fau
         assert questions(faulty) == 1
 
 
-async def test_synchronous_code_in_threads_gets_the_same(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-
+async def test_synchronous_code_in_threads_gets_the_same(faulty: FaultyServer):
     def score(url: str, index: int) -> RolloutAnswer:
         with Client(url, run="threads") as client:
-            return client.score_rollout("g", 3, index, rollout(index, WORTHS[index])["messages"], context=PROMPT)
+            return client.score_rollout("g", 3, index, THREE[index]["messages"], context=PROMPT)
 
     async with served(faulty) as server:
         answers = await asyncio.gather(*(asyncio.to_thread(score, server.url, index) for index in range(3)))
         assert [one.reward for one in answers] == [0.2, 0.9, 0.55]
 
 
-async def test_a_whole_group_comes_back_as_the_result_a_judge_would_return(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    members = [{"id": str(n), "messages": rollout(n, points)["messages"]} for n, points in enumerate(WORTHS)]
+async def test_a_whole_group_comes_back_as_the_result_a_judge_would_return(faulty: FaultyServer):
     async with served(faulty) as server, AsyncClient(server.url) as client:
-        group = {"context": PROMPT, "trajectories": members}
-        result = await client.score_group(group)
+        result = await client.score_group(GROUP)
         assert isinstance(result, calipers.GroupResult)
         assert (result.rewards, result.judge_calls, result.usage.input_tokens) == ([0.2, 0.9, 0.55], 1, 10)
-        assert (await client.score_group(as_group(group))).to_dict() == result.to_dict()
+        assert (await client.score_group(as_group(GROUP))).to_dict() == result.to_dict()
 
 
-async def test_a_refusal_is_raised_once_with_the_servers_words(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    async with served(faulty) as server, AsyncClient(server.url) as client:
-        with pytest.raises(InputError, match=r"index 3 is not below group_size 3.*HTTP 422, request \w+"):
-            await client.score_rollout("g", 3, 3, [])
-        before = sum(server.service.counts.requests.values())
-        assert before == 1
+async def test_what_cannot_be_answered_ends_in_an_error_that_says_why(faulty: FaultyServer):
+    def answer(status: int, words: str) -> Answer:
+        return Answer(status, {"error": words, "request_id": "r"})
 
-
-async def test_a_restart_in_the_middle_of_a_group_is_survived(faulty: FaultyServer, tmp_path: Path) -> None:
-    faulty.script(worth())
-    ledger = str(tmp_path / "l.db")
-    async with served(faulty, ledger=ledger) as server:
-        client = AsyncClient(server.url, hold=1)
-        answered = await scored(client, "done")
-        waiting = asyncio.ensure_future(client.score_rollout("g", 3, 0, rollout(0, 20)["messages"], context=PROMPT))
-        await until(lambda: server.waiting == 1)
-        port = int(server.url.rpartition(":")[2])
-    async with served(faulty, ledger=ledger, port=port), client:
-        assert [one.reward for one in await scored(client)] == [0.2, 0.9, 0.55]
-        assert (await waiting).reward == 0.2
-        assert await scored(client, "done") == answered
-
-
-async def test_what_cannot_be_answered_ends_in_an_error_that_says_why(faulty: FaultyServer) -> None:
-    for answers, error, said in [
-        ([Answer(status=401, body={"error": "no token", "request_id": "r"})], ConfigError, "no token"),
-        ([Answer(status=503, body={"error": "every question was refused", "request_id": "r"})], CalipersError, "every"),
-        ([Answer(status=500, body={"error": "the server failed", "request_id": "r"})], CalipersError, "HTTP 500, req"),
-        (
-            [Answer(status=502, body=b"<html>")] * 99,
-            CalipersError,
-            "no answer within 0.3 seconds; the last time: HTTP 502",
-        ),
-        ([Answer(reset=True)] * 99, CalipersError, "no answer within 0.3 seconds"),
+    for reply, error, said in [
+        (answer(422, "$.index"), InputError, r"\$.index.*HTTP 422, request r"),
+        (answer(401, "no token"), ConfigError, "no token"),
+        (answer(503, "every question was refused"), CalipersError, "every"),
+        (answer(500, "the server failed"), CalipersError, "HTTP 500, req"),
+        (Answer(502, b"<html>"), CalipersError, "no answer within 0.3 seconds; the last time: HTTP 502"),
+        (Answer(reset=True), CalipersError, "no answer within 0.3 seconds"),
     ]:
-        faulty.script(*answers)
+        faulty.asked.clear()
+        faulty.script(reply)
         async with AsyncClient(faulty.url, timeout=0.3) as client:
             with pytest.raises(error, match=said):
                 await client.score_rollout("g", 3, 0, [])
+        assert (len(faulty.asked) == 1) == ("no answer" not in said)
 
 
-async def test_a_full_server_is_asked_again_when_it_says(faulty: FaultyServer) -> None:
+async def test_a_full_server_is_asked_again_when_it_says(faulty: FaultyServer):
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
     busy = Answer(status=429, headers={"Retry-After": "3"}, body={"error": "full", "request_id": "r"})
-    answer = {"group_id": "g", "index": 0, "status": "scored", "reward": 0.5}
-    faulty.script(busy, Answer(reset=True), busy, Answer(body=answer))
+    faulty.script(busy, Answer(reset=True), busy, answered())
     async with AsyncClient(faulty.url, sleep=sleep) as client:
         assert (await client.score_rollout("g", 3, 0, [])).reward == 0.5
     assert slept[0] == slept[2] == 3.0
     assert slept[1] < 3
 
 
-def test_an_argument_that_cannot_work_is_refused_and_no_secret_is_shown() -> None:
-    urls: list[Any] = ["localhost:8017", "http://127.0.0.1:99999", "http://", "http://a b", "http://[::1", None]
-    for url in [*urls, "http://h?x=1"]:
+def test_an_argument_that_cannot_work_is_refused_and_no_secret_is_shown():
+    none: Any = None
+    for url in ("localhost:8017", "http://127.0.0.1:99999", "http://", "http://a b", "http://[::1", "http://h?x", none):
         with pytest.raises(ConfigError, match="write it as http://HOST:PORT"):
             Client(url)
     for token in ("a\nb", "two words", "é"):
@@ -137,7 +99,7 @@ def test_an_argument_that_cannot_work_is_refused_and_no_secret_is_shown() -> Non
             Client("http://127.0.0.1:1", **named)
 
 
-async def test_an_address_that_only_the_http_library_refuses_ends_at_once() -> None:
+async def test_an_address_that_only_the_http_library_refuses_ends_at_once():
     async with AsyncClient("http://x..y") as client:
         with pytest.raises(ConfigError, match="no request can be sent to this URL"):
             await client.score_rollout("g", 3, 0, [])
@@ -155,9 +117,7 @@ async def no_sleep(_: float) -> None:
     pass
 
 
-async def test_a_proxys_failure_is_survived_and_logged_once(
-    faulty: FaultyServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_proxys_failure_is_logged_once(faulty: FaultyServer, caplog: pytest.LogCaptureFixture):
     for failure in [
         Answer(status=503, body=b"<html>no healthy upstream"),
         Answer(status=500, body=b"<html>"),
@@ -174,7 +134,7 @@ async def test_a_proxys_failure_is_survived_and_logged_once(
         assert [one.getMessage().count(f"HTTP {failure.status}") for one in caplog.records] == [1]
 
 
-async def test_a_reply_that_is_not_the_answer_is_refused(faulty: FaultyServer) -> None:
+async def test_a_reply_that_is_not_the_answer_is_refused(faulty: FaultyServer):
     for reply, said in [
         (Answer(body=b"<html>login</html>"), "not JSON"),
         (Answer(body=b"null"), "not a JSON object"),
@@ -193,12 +153,12 @@ async def test_a_reply_that_is_not_the_answer_is_refused(faulty: FaultyServer) -
         assert len(faulty.asked) == 1
 
 
-GROUP = {"group_id": "g", "trajectories": [{"id": "a", "messages": []}, {"messages": []}]}
 ROWS = [{"id": name, "status": "scored", "reward": 0.5} for name in ("a", "2")]
 RESULT = {"group_id": "g", "status": "scored", "trajectories": ROWS, "judge_calls": 1, "usage": {}, "warnings": []}
 
 
-async def test_another_groups_result_is_refused(faulty: FaultyServer) -> None:
+async def test_another_groups_result_is_refused(faulty: FaultyServer):
+    group = {"group_id": "g", "trajectories": [{"id": "a", "messages": []}, {"messages": []}]}
     cases: list[tuple[dict[str, Any], str]] = [
         ({"trajectories": None}, "its trajectories is None"),
         ({"trajectories": ROWS[:1]}, "has 1 trajectories, the group has 2"),
@@ -207,41 +167,40 @@ async def test_another_groups_result_is_refused(faulty: FaultyServer) -> None:
         ({"group_id": "h"}, "for group 'h'"),
         ({"usage": None}, "usage is not a JSON object"),
     ]
-    for changed, said in cases:
-        faulty.script(Answer(body=RESULT), Answer(body=RESULT | changed))
-        async with AsyncClient(faulty.url) as client:
-            assert (await client.score_group(GROUP)).rewards == [0.5, 0.5]
+    async with AsyncClient(faulty.url) as client:
+        for changed, said in cases:
+            faulty.script(Answer(body=RESULT), Answer(body=RESULT | changed))
+            assert (await client.score_group(group)).rewards == [0.5, 0.5]
             with pytest.raises(CalipersError, match=said):
-                await client.score_group(GROUP)
+                await client.score_group(group)
 
 
-async def test_messages_that_json_cannot_express_are_refused_unsent(faulty: FaultyServer) -> None:
-    messages: Any
-    for messages, said in [
+async def test_messages_that_json_cannot_express_are_refused_unsent(faulty: FaultyServer):
+    cases: list[tuple[Any, str]] = [
         ("hello", "messages must be a list of objects, not text"),
         (None, "messages must be a list of objects, not null"),
         ([{"content": "\ud800"}], "half a surrogate pair"),
         ([{"content": "x", "n": float("nan")}], "not JSON compliant"),
         ([object()], "an object of type object"),
-    ]:
-        async with AsyncClient(faulty.url) as client:
+    ]
+    groups: list[Any] = [None, [1]]
+    async with AsyncClient(faulty.url) as client:
+        for messages, said in cases:
             with pytest.raises(InputError, match=said):
                 await client.score_rollout("g", 3, 0, messages)
-            for group in (None, [1]):
-                with pytest.raises(InputError, match="a group is a TrajectoryGroup or an object"):
-                    await client.score_group(group)  # type: ignore[arg-type, unused-ignore]
+        for group in groups:
+            with pytest.raises(InputError, match="a group is a TrajectoryGroup or an object"):
+                await client.score_group(group)
     assert not faulty.asked
 
 
-async def test_a_proxy_can_send_all_requests_for_a_group_to_the_same_server(faulty: FaultyServer) -> None:
+async def test_a_proxy_can_send_all_requests_for_a_group_to_the_same_server(faulty: FaultyServer):
     late = {"status": "late", "reward": None, "reason": "late"}
     faulty.script(lambda asked: Answer(body=late | {name: asked.body[name] for name in ("group_id", "index")}))
     for run in ("", "b"):
         async with AsyncClient(faulty.url, run=run) as client:
-            for index in range(2):
-                await client.score_rollout("grüße\n", 2, index, [])
-            await client.score_rollout("other", 2, 0, [])
+            for group, index in (("grüße\n", 0), ("grüße\n", 1), ("other", 0)):
+                await client.score_rollout(group, 2, index, [])
     routes = [asked.headers["x-group-id"] for asked in faulty.asked]
-    assert routes[0] == routes[1]
-    assert routes[3] == routes[4]
+    assert (routes[0], routes[3]) == (routes[1], routes[4])
     assert len(set(routes)) == 4

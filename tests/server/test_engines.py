@@ -7,7 +7,8 @@ import itertools
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,18 +36,11 @@ def sample(text: str, prompt: str = "Joke?") -> dict[str, Any]:
     return {"prompt": prompt, "response": text, "label": "x"}
 
 
-def gym_body(text: str, *, task: int = 0, number: int | None = None, **more: Any) -> dict[str, Any]:
+def gym_body(text: str, *, task: int = 0, **more: Any) -> dict[str, Any]:
     said = [{"type": "output_text", "text": text}]
     item = {"type": "message", "role": "assistant", "content": said, "generation_token_ids": [3]}
     asked = {"input": [{"role": "user", "content": "Joke?"}]}
-    numbered = {} if number is None else {"_ng_rollout_index": number}
-    return {
-        "responses_create_params": asked,
-        "response": {"output": [item]},
-        "_ng_task_index": task,
-        **numbered,
-        **more,
-    }
+    return {"responses_create_params": asked, "response": {"output": [item]}, "_ng_task_index": task, **more}
 
 
 WAYS: dict[str, tuple[str, Callable[[str], Any], Callable[[Any], Any]]] = {
@@ -65,9 +59,7 @@ async def rewards(server: Served, engine: str, texts: Sequence[str], size: int |
 
 
 @pytest.mark.parametrize("engine", WAYS)
-async def test_a_group_is_judged_once_it_is_whole_and_one_unscored_rollout_gives_all_one_constant(
-    faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_whole_group_is_judged_or_constant(faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture):
     faulty.script(worth(never=[7]))
     async with served(faulty, group_size=3) as server:
         assert await rewards(server, engine, THREE) == REWARDS
@@ -80,10 +72,7 @@ async def test_a_group_is_judged_once_it_is_whole_and_one_unscored_rollout_gives
 
 
 @pytest.mark.parametrize("engine", WAYS)
-async def test_a_lost_sibling_costs_the_group_its_rewards_and_nobody_waits_for_ever(
-    faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    faulty.script(worth())
+async def test_a_lost_sibling_costs_all_rewards(faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture):
     async with served(faulty, wait=0.3) as server:
         assert await rewards(server, engine, THREE[:2]) == [0.5, 0.5]
         named = {"nemo_gym": "task 0, "}.get(engine, "") + "Joke?"
@@ -93,32 +82,21 @@ async def test_a_lost_sibling_costs_the_group_its_rewards_and_nobody_waits_for_e
         await until(lambda: server.waiting == 0)
 
 
-async def left_waiting(server: Served, engine: str, text: str) -> None:
-    """Send a rollout whose caller leaves before there is an answer."""
-    path, body, _ = WAYS[engine]
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.3):
-            await server.post(f"{path}?group_size=3", body(text))
-    await until(lambda: server.service.counts.requests[path, 499] == 1)
-
-
 @pytest.mark.parametrize("text", [THREE[0], "worth 11"])
 @pytest.mark.parametrize("engine", ["slime", "nemo_gym"])
-async def test_a_rollout_whose_caller_left_is_taken_over_by_the_one_that_comes_in_its_place(
-    faulty: FaultyServer, engine: str, text: str
-) -> None:
-    faulty.script(worth())
+async def test_a_rollout_takes_over_from_one_whose_caller_left(faulty: FaultyServer, engine: str, text: str):
+    path, body, _ = WAYS[engine]
     async with served(faulty) as server:
-        await left_waiting(server, engine, text)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await server.post(f"{path}?group_size=3", body(text))
+        await until(lambda: server.service.counts.requests[path, 499] == 1)
         assert await rewards(server, engine, THREE) == REWARDS
         assert (questions(faulty), server.waiting) == (1, 0)
 
 
 @pytest.mark.parametrize("engine", ["openrlhf", "nemo_gym"])
-async def test_no_group_is_half_rewards_and_half_constants_when_answers_are_lost(
-    faulty: FaultyServer, tmp_path: Path, engine: str
-) -> None:
-    faulty.script(worth())
+async def test_no_group_is_half_rewards_and_half_constants(faulty: FaultyServer, tmp_path: Path, engine: str):
     ledger = str(tmp_path / "l.db")
     async with served(faulty, ledger=ledger, wait=0.5) as server:
         assert await rewards(server, engine, THREE) == REWARDS
@@ -129,10 +107,9 @@ async def test_no_group_is_half_rewards_and_half_constants_when_answers_are_lost
         assert questions(faulty) == 1
 
 
-async def test_a_numbered_rollout_that_comes_again_is_the_same_one(faulty: FaultyServer) -> None:
-    faulty.script(worth())
+async def test_a_numbered_rollout_that_comes_again_is_the_same_one(faulty: FaultyServer):
     async with served(faulty) as server:
-        bodies = [gym_body(text, number=number) for number, text in enumerate(THREE)]
+        bodies = [gym_body(text, _ng_rollout_index=number) for number, text in enumerate(THREE)]
         sent = [*bodies, bodies[0]]
         replies = await asyncio.gather(*(server.post("/verify?group_size=3", one) for one in sent))
         assert [one.body["reward"] for one in replies] == [*REWARDS, 0.2]
@@ -143,8 +120,7 @@ async def test_a_numbered_rollout_that_comes_again_is_the_same_one(faulty: Fault
         assert "generation_token_ids" not in str(faulty.posts[0])
 
 
-async def test_several_groups_in_one_request_of_openrlhf_and_a_session_of_nemo_gym(faulty: FaultyServer) -> None:
-    faulty.script(worth())
+async def test_several_groups_in_one_request_of_openrlhf_and_a_session_of_nemo_gym(faulty: FaultyServer):
     async with served(faulty) as server:
         both = {name: [text + name for text in ("a worth 90", "a worth 20")] for name in ("", "!")}
         body = {"query": both[""] + both["!"], "prompts": ["a"] * 4, "labels": ["x", "x", "y", "y"]}
@@ -152,7 +128,7 @@ async def test_several_groups_in_one_request_of_openrlhf_and_a_session_of_nemo_g
         assert (await server.post("/seed_session", {})).body == {}
 
 
-async def test_without_a_size_and_in_another_form_it_is_refused_with_the_reason(faulty: FaultyServer) -> None:
+async def test_without_a_size_and_in_another_form_it_is_refused_with_the_reason(faulty: FaultyServer):
     async with served(faulty) as server:
         for path, body, _ in WAYS.values():
             unknown = await server.post(path, body(THREE[0]))
@@ -164,7 +140,7 @@ async def test_without_a_size_and_in_another_form_it_is_refused_with_the_reason(
                 assert (await server.post(f"{path}?{query}", body(THREE[0]))).status == 422
 
 
-async def test_a_judge_that_refuses_every_question_ends_every_request(faulty: FaultyServer) -> None:
+async def test_a_judge_that_refuses_every_question_ends_every_request(faulty: FaultyServer):
     faulty.script(error(404, "The model `judge` does not exist"))
     async with served(faulty) as server:
         for path, body, _ in WAYS.values():
@@ -178,13 +154,12 @@ async def test_a_judge_that_refuses_every_question_ends_every_request(faulty: Fa
 # --- through the engines' own clients ---------------------------------------------------------------------------------
 
 Ask = Callable[[str, str], Awaitable[Any]]
+"""Asks the server at a URL for the reward of a text."""
 
 
-def openrlhf_client() -> Ask:
-    path = folder_of("openrlhf") / "utils" / "agent.py"
-    fetch = taken(
-        path, "SingleTurnAgentExecutor._fetch_rewards_via_http", aiohttp=aiohttp, asyncio=asyncio, logger=logging
-    )._fetch_rewards_via_http
+def openrlhf_client(_: aiohttp.ClientSession) -> Ask:
+    path, name = folder_of("openrlhf") / "utils" / "agent.py", "SingleTurnAgentExecutor._fetch_rewards_via_http"
+    fetch = taken(path, name, aiohttp=aiohttp, asyncio=asyncio, logger=logging)._fetch_rewards_via_http
 
     async def ask(url: str, text: str) -> Any:
         urls = [f"{url}/openrlhf?group_size=3"]
@@ -195,32 +170,24 @@ def openrlhf_client() -> Ask:
     return ask
 
 
-def remote_rm_client(engine: str) -> Ask:
+def remote_rm_client(engine: str, session: aiohttp.ClientSession) -> Ask:
     """The client of slime, or of miles, which posts to the same route."""
     path = folder_of(engine) / "rollout" / "rm_hub" / "__init__.py"
     names = ("remote_rm", *(("_get_shared_session",) if engine == "slime" else ()))
-    more = {"asyncio": asyncio, "aiohttp": aiohttp, "logger": logging, "random": random, "_shared_session": None}
+    more = {"asyncio": asyncio, "aiohttp": aiohttp, "logger": logging, "random": random, "_shared_session": session}
     remote_rm = taken(path, *names, **more).remote_rm
 
     async def ask(url: str, text: str) -> Any:
         args = SimpleNamespace(rm_url=f"{url}/slime/remote_rm?group_size=3")
         return await remote_rm(args, SimpleNamespace(prompt="Joke?", response=text, label=None))
 
-    ask.session = remote_rm.__globals__  # type: ignore[attr-defined]  # to close slime's session
     return ask
 
 
-def gym_client() -> Ask:
-    session: list[aiohttp.ClientSession] = []
-
-    def client() -> aiohttp.ClientSession:
-        if not session:
-            session.append(aiohttp.ClientSession())
-        return session[0]
-
+def gym_client(session: aiohttp.ClientSession) -> Ask:
     found = taken(
         folder_of("nemo_gym") / "server_utils.py", "request", "raise_for_status", "get_response_json", orjson=orjson,
-        asyncio=asyncio, time=time, get_global_aiohttp_client=client, MAX_NUM_TRIES=3,
+        asyncio=asyncio, time=time, get_global_aiohttp_client=lambda: session, MAX_NUM_TRIES=3,
         ClientOSError=aiohttp.ClientOSError,
         ServerDisconnectedError=aiohttp.ServerDisconnectedError, ClientResponseError=aiohttp.ClientResponseError,
         _GLOBAL_AIOHTTP_CLIENT_REQUEST_DEBUG=False, _NUM_SERVER_DISCONNECTED_ERROR=0, _NUM_CLIENT_OS_ERROR=0,
@@ -228,52 +195,47 @@ def gym_client() -> Ask:
     )  # fmt: skip
 
     async def ask(url: str, text: str) -> Any:
-        reply = await found.request("POST", f"{url}/verify?group_size=3", json=gym_body(text, number=THREE.index(text)))
+        body = gym_body(text, _ng_rollout_index=THREE.index(text))
+        reply = await found.request("POST", f"{url}/verify?group_size=3", json=body)
         await found.raise_for_status(reply)
         return (await found.get_response_json(reply))["reward"]
 
-    ask.session = session  # type: ignore[attr-defined]  # to close it
     return ask
 
 
-CLIENTS: dict[str, Callable[[], Ask]] = {
+CLIENTS: dict[str, Callable[[aiohttp.ClientSession], Ask]] = {
     "openrlhf": openrlhf_client,
-    "slime": lambda: remote_rm_client("slime"),
-    "miles": lambda: remote_rm_client("miles"),
+    "slime": partial(remote_rm_client, "slime"),
+    "miles": partial(remote_rm_client, "miles"),
     "nemo_gym": gym_client,
 }
 
 
 @pytest.fixture(params=CLIENTS)
-async def own(request: pytest.FixtureRequest) -> Any:
-    """The engine's own client: its reward for a text, from a server at a URL."""
+async def own(request: pytest.FixtureRequest) -> AsyncIterator[tuple[str, Ask]]:
+    """The engine's own client, and its name."""
     if find_spec(request.param) is None:
         pytest.skip(f"{request.param} is not installed (.ci/engines)")
-    ask = CLIENTS[request.param]()
-    yield SimpleNamespace(name=request.param, ask=ask)
-    held = getattr(ask, "session", None)
-    for session in held if isinstance(held, list) else [(held or {}).get("_shared_session")]:
-        if session is not None:
-            await session.close()
+    async with aiohttp.ClientSession() as session:
+        yield request.param, CLIENTS[request.param](session)
 
 
-async def test_the_engines_own_client_takes_the_replies(faulty: FaultyServer, own: Any) -> None:
-    faulty.script(worth())
+async def test_the_engines_own_client_takes_the_replies(faulty: FaultyServer, own: tuple[str, Ask]):
     async with served(faulty) as server:
-        assert await asyncio.gather(*(own.ask(server.url, text) for text in THREE)) == REWARDS
+        assert await asyncio.gather(*(own[1](server.url, text) for text in THREE)) == REWARDS
 
 
 async def test_the_engines_own_client_survives_cut_connections_and_nothing_is_judged_twice(
-    faulty: FaultyServer, own: Any
-) -> None:
-    if own.name == "miles":
+    faulty: FaultyServer, own: tuple[str, Ask]
+):
+    name, ask = own
+    if name == "miles":
         pytest.skip("miles' client sends a request once; what is cut fails its rollout")
-    faulty.script(worth())
-    async with served(faulty) as server, CuttingProxy(int(server.url.rpartition(":")[2])) as proxy:
-        first = [asyncio.ensure_future(own.ask(proxy.url, text)) for text in THREE[:2]]
+    async with served(faulty) as server, CuttingProxy(server.port) as proxy:
+        first = [asyncio.ensure_future(ask(proxy.url, text)) for text in THREE[:2]]
         await until(lambda: server.service.counts.in_flight == 2)
         proxy.cut()
-        last = asyncio.ensure_future(own.ask(proxy.url, THREE[2]))
+        last = asyncio.ensure_future(ask(proxy.url, THREE[2]))
         assert await asyncio.gather(*first, last) == REWARDS
         assert questions(faulty) == 1
         assert server.waiting == 0

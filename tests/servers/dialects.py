@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,21 +16,6 @@ from servers.faulty_server import Answer, Asked, chunks, error, said, streamed
 
 Server = Callable[[Asked], Answer]
 Rule = Callable[[Asked], Answer | None]
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """``judge`` is asked of ``server``; the group ends scored, or fails with a reason that matches ``finding``.
-
-    ``again`` is how many calls the next group takes, once all is learned.
-    """
-
-    judge: str
-    server: Callable[[], Server]
-    finding: str | None = None
-    again: int = 1
-    params: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "seed": 1})
-    query: str = ""
 
 
 def verdict(asked: Asked) -> str:
@@ -44,36 +29,41 @@ def verdict(asked: Asked) -> str:
     return json.dumps({"explanations": dict.fromkeys(keys, "fair"), "scores": scores})
 
 
+def _verdict(asked: Asked) -> Answer:
+    return said(verdict(asked))
+
+
 @dataclass(frozen=True)
-class _Once:
-    """A rule for the first request it applies to."""
+class Dialect:
+    """``judge`` is asked of a server that answers once none of ``rules`` objects; the group ends scored, or fails with
+    a reason that matches ``finding``.
 
-    rule: Rule
+    ``again`` is how many calls the next group takes, once all is learned.
+    """
 
-    def begun(self) -> Rule:
+    judge: str
+    rules: Sequence[Rule] = ()
+    answer: Server = _verdict
+    once: Rule | None = None
+    finding: str | None = None
+    again: int = 1
+    params: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "seed": 1})
+    query: str = ""
+
+    def server(self) -> Server:
+        """A server that begins anew: the first request that ``once`` objects to is refused, and no other."""
         spent: list[Answer] = []
 
-        def first(asked: Asked) -> Answer | None:
-            if spent or (refusal := self.rule(asked)) is None:
-                return None
-            spent.append(refusal)
-            return refusal
-
-        return first
-
-
-def _server(*rules: Rule | _Once, answer: Server = lambda asked: said(verdict(asked))) -> Callable[[], Server]:
-    """A server that answers once no rule objects; each one made begins anew."""
-
-    def begun() -> Server:
-        own = [rule.begun() if isinstance(rule, _Once) else rule for rule in rules]
-
         def serve(asked: Asked) -> Answer:
-            return next((refusal for rule in own if (refusal := rule(asked)) is not None), None) or answer(asked)
+            for rule in self.rules:
+                if (refusal := rule(asked)) is not None:
+                    return refusal
+            if self.once is not None and not spent and (refusal := self.once(asked)) is not None:
+                spent.append(refusal)
+                return refusal
+            return self.answer(asked)
 
         return serve
-
-    return begun
 
 
 def _form(asked: Asked) -> str | None:
@@ -98,10 +88,6 @@ def _unsupported(name: str, words: str) -> Rule:
 
 def _pattern(refusal: Answer) -> Rule:
     return lambda asked: refusal if '"pattern"' in json.dumps(asked.body) else None
-
-
-def _always(answer: Answer) -> Callable[[], Server]:
-    return lambda: lambda _: answer
 
 
 def _unstreamed(words: str) -> Rule:
@@ -136,6 +122,11 @@ def _routed(asked: Asked) -> Answer | None:
     return None
 
 
+def _unexpected_fields(asked: Asked) -> Answer | None:
+    found = {"seed", "response_format"} & set(asked.body)
+    return Answer(422, {"detail": f"Unexpected fields in the request: {found}"}) if found else None
+
+
 def _claude_schema(asked: Asked) -> Answer | None:
     schema = json.dumps(asked.body.get("output_config", {}))
     if found := re.search(r'"(minimum|maximum|pattern|maxLength)":', schema):
@@ -165,130 +156,106 @@ _NO_ENDPOINTS = "No endpoints found that can handle the requested parameters."
 _NO_SEED = _has("seed", _anthropic(400, "seed: Extra inputs are not permitted"))
 _DASHSCOPE = "This model only support stream mode, please enable the stream parameter to access the model."
 
+_VLLM_WINDOW = (
+    "'max_tokens' is too large: 8192. This model's maximum context length is 4096 tokens and your request has 900 "
+    "input tokens (8192 > 4096 - 900)."
+)
+_CLAUDE_LIMIT = "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens"
+_LLAMA_CPP_PYTHON = "\"Input should be 'text' or 'json_object'\""
+_SEED_UNKNOWN = Answer(422, {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]})
+_GEMINI_PATTERN = "Unknown name \"pattern\" at 'generation_config.response_json_schema': Cannot find field."
+
 DIALECTS: Mapping[str, Dialect] = {
     "OpenAI reasoning model": Dialect(
         "openai/m",
-        _server(
+        [
             _unsupported("max_tokens", "'max_tokens' is not supported with this model. Use 'max_completion_tokens'."),
             _unsupported("temperature", "'temperature' does not support 0 with this model. Only the default (1) is."),
-        ),
+        ],
     ),
     "Azure, an old API version": Dialect(
         "azure/judge",
-        _server(
-            _azure,
-            _form_is("json_schema", "response_format value as json_schema is enabled only for api versions 2024-08-01"),
-        ),
+        [_azure, _form_is("json_schema", "json_schema is enabled only for api versions 2024-08-01 and later")],
         query="?api-version=2024-06-01",
     ),
     "Anthropic, newest": Dialect(
         "anthropic/claude",
-        _server(
-            _NO_SEED,
-            _has("temperature", _anthropic(400, "`temperature` is deprecated for this model.")),
-            _claude_schema,
-        ),
+        [_NO_SEED, _has("temperature", _anthropic(400, "`temperature` is deprecated for this model.")), _claude_schema],
     ),
     "Anthropic, before structured output": Dialect(
         "anthropic/claude",
-        _server(
+        [
             _NO_SEED,
             _has("output_config", _anthropic(400, "output_config.format: Extra inputs are not permitted")),
             _above(
-                4096,
-                _anthropic(400, "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens"),
+                4096, _anthropic(400, "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens")
             ),
-        ),
+        ],
         again=2,
     ),
     "Gemini's OpenAI route": Dialect(
         "gemini/m",
-        _server(
+        [
             _has("seed", _google('Invalid JSON payload received. Unknown name "seed": Cannot find field.')),
-            _pattern(
-                _google("Unknown name \"pattern\" at 'generation_config.response_json_schema': Cannot find field.")
-            ),
-        ),
+            _pattern(_google(_GEMINI_PATTERN)),
+        ],
         query="/v1beta/openai",
     ),
     "Gemini, too many a minute": Dialect(
-        "gemini/m",
-        _server(_Once(lambda _: Answer(429, {"error": {"code": 429, "message": f"{_QUOTA} Please retry in 0.4s."}}))),
+        "gemini/m", once=lambda _: Answer(429, {"error": {"code": 429, "message": f"{_QUOTA} Please retry in 0.4s."}})
     ),
-    "Ollama, thinking in the text": Dialect("ollama/m", _server(answer=_thinking_aloud)),
+    "Ollama, thinking in the text": Dialect("ollama/m", answer=_thinking_aloud),
     "vLLM, a small window": Dialect(
         "vllm/m",
-        _server(
-            _above(
-                3196,
-                error(
-                    400,
-                    "'max_tokens' is too large: 8192. This model's maximum context length is 4096 tokens and your "
-                    "request has 900 input tokens (8192 > 4096 - 900).",
-                    param="max_tokens",
-                ),
-            ),
-            answer=lambda asked: said(verdict(asked), reasoning="hm"),
-        ),
+        [_above(3196, error(400, _VLLM_WINDOW, param="max_tokens"))],
+        answer=lambda asked: said(verdict(asked), reasoning="hm"),
         again=2,
     ),
     "vLLM, white space without end": Dialect(
-        "vllm/m", _always(said('{"scores": {' + " \n" * 500, finish_reason="length")), "cut off|ends inside"
-    ),
-    "llama.cpp, garbled": Dialect("llamacpp/m", _server(_llama_cpp_garbles), again=2),
-    "llama.cpp's Python server": Dialect(
-        "llamacpp/m", _server(_form_is("json_schema", "\"Input should be 'text' or 'json_object'\"", 500))
-    ),
-    "transformers serve": Dialect(
         "vllm/m",
-        _server(
-            lambda asked: (
-                Answer(422, {"detail": f"Unexpected fields in the request: {found}"})
-                if (found := {"seed", "response_format"} & set(asked.body))
-                else None
-            )
-        ),
+        answer=lambda _: said('{"scores": {' + " \n" * 500, finish_reason="length"),
+        finding="cut off|ends inside",
     ),
+    "llama.cpp, garbled": Dialect("llamacpp/m", [_llama_cpp_garbles], again=2),
+    "llama.cpp's Python server": Dialect("llamacpp/m", [_form_is("json_schema", _LLAMA_CPP_PYTHON, 500)]),
+    "transformers serve": Dialect("vllm/m", [_unexpected_fields]),
     "LM Studio": Dialect(
         "lm_studio/m",
-        _server(
-            _form_is("json_object", "'response_format.type' must be 'json_schema' or 'text'"),
-            answer=lambda asked: said("", reasoning_content=verdict(asked)),
-        ),
+        [_form_is("json_object", "'response_format.type' must be 'json_schema' or 'text'")],
+        answer=lambda asked: said("", reasoning_content=verdict(asked)),
     ),
-    "DashScope, streams only": Dialect("dashscope/m", _server(_unstreamed(_DASHSCOPE), answer=_stream)),
+    "DashScope, streams only": Dialect("dashscope/m", [_unstreamed(_DASHSCOPE)], answer=_stream),
     "a stream without options": Dialect(
         "openai/m",
-        _server(
+        [
             _unstreamed("Non-streaming requests are not supported"),
             _has("stream_options", error(422, "Extra inputs are not permitted", param="stream_options")),
-            answer=_bare_stream,
-        ),
+        ],
+        answer=_bare_stream,
     ),
     "DeepSeek": Dialect(
         "deepseek/m",
-        _server(
-            _form_is("json_schema", "This response_format type is unavailable now"),
-            _Once(lambda asked: said("") if _form(asked) == "json_object" else None),
-        ),
+        [_form_is("json_schema", "This response_format type is unavailable now")],
+        once=lambda asked: said("") if _form(asked) == "json_object" else None,
     ),
-    "Mistral": Dialect(
-        "mistral/m",
-        _server(
-            _has("seed", Answer(422, {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]})),
-            answer=_in_chunks,
-        ),
-    ),
+    "Mistral": Dialect("mistral/m", [_has("seed", _SEED_UNKNOWN)], answer=_in_chunks),
     "Groq": Dialect(
         "groq/m",
-        _server(
-            _form_is("json_schema", "This model does not support response format `json_schema`."),
-            _Once(_form_is("json_object", "Failed to generate JSON.", code="json_validate_failed")),
-        ),
+        [_form_is("json_schema", "This model does not support response format `json_schema`.")],
+        once=_form_is("json_object", "Failed to generate JSON.", code="json_validate_failed"),
     ),
-    "OpenRouter": Dialect("openrouter/m", _server(_routed, _form_is("json_schema", _NO_ENDPOINTS, 404))),
-    "OpenAI's decisions": Dialect("openai_decisions/m", _always(said("7")), params={}),
+    "OpenRouter": Dialect("openrouter/m", [_routed, _form_is("json_schema", _NO_ENDPOINTS, 404)]),
+    "OpenAI's decisions": Dialect("openai_decisions/m", answer=lambda _: said("7"), params={}),
     "not a decision model": Dialect(
-        "systemone/m", _always(error(501, "This model is not a decision model")), "ask it in chat instead", params={}
+        "systemone/m",
+        answer=lambda _: error(501, "This model is not a decision model"),
+        finding="ask it in chat instead",
+        params={},
+    ),
+    "a model without single-token levels": Dialect(
+        "systemone/m",
+        answer=lambda _: error(500, "label is not a single token: true"),
+        finding="ask it in chat instead",
+        params={},
     ),
 }

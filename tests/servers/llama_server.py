@@ -19,9 +19,10 @@ def llama_server(
     chat_template: str | None = None,
     port: int = 0,
     api_key: str | None = None,
+    applies_schemas: bool = True,
 ) -> Iterator[str]:
-    """The base URL of a running server; ``context`` tokens per slot, ``port`` 0 takes a free one. Needs
-    ``xllamacpp``.
+    """The base URL of a running server; ``context`` tokens per slot, ``port`` 0 takes a free one. Without
+    ``applies_schemas`` it takes a schema without a word and applies none. Needs ``xllamacpp``.
     """
     import xllamacpp  # noqa: PLC0415 - heavy tests only
 
@@ -33,6 +34,7 @@ def llama_server(
     params.warmup = False
     params.fit_params = False
     params.verbosity = 0
+    params.force_pure_content_parser = not applies_schemas
     if chat_template is not None:
         params.chat_template = chat_template
     if port:

@@ -124,28 +124,16 @@ def build(path: Path, *, decides: bool = False) -> Path:
     tokens, merges = _vocabulary()
     kinds = [_CONTROL] * 3 + [_USER_DEFINED] * 2 + [_NORMAL] * (len(tokens) - len(_SPECIALS))
     writer = gguf.GGUFWriter(str(path), "llama")
-    writer.add_name("calipers tiny random")
-    writer.add_file_type(0)
-    writer.add_context_length(8192)
-    writer.add_embedding_length(_EMBEDDING)
-    writer.add_block_count(_LAYERS)
-    writer.add_feed_forward_length(_HIDDEN)
-    writer.add_head_count(_HEADS)
-    writer.add_head_count_kv(_KV_HEADS)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_dimension_count(_HEAD)
-    writer.add_rope_freq_base(10000.0)
-    writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
-    writer.add_token_list(tokens)
-    writer.add_token_merges(merges)
-    writer.add_token_types(kinds)
-    writer.add_bos_token_id(_END_OF_TEXT)
-    writer.add_eos_token_id(_END_OF_TURN)
-    writer.add_pad_token_id(_END_OF_TEXT)
-    writer.add_add_bos_token(False)
-    writer.add_chat_template(CHAT_TEMPLATE)
+    metadata: dict[str, Any] = {
+        "name": "calipers tiny random", "file_type": 0, "context_length": 8192, "embedding_length": _EMBEDDING,
+        "block_count": _LAYERS, "feed_forward_length": _HIDDEN, "head_count": _HEADS, "head_count_kv": _KV_HEADS,
+        "layer_norm_rms_eps": 1e-5, "rope_dimension_count": _HEAD, "rope_freq_base": 10000.0,
+        "vocab_size": len(tokens), "tokenizer_model": "gpt2", "tokenizer_pre": "gpt-2", "token_list": tokens,
+        "token_merges": merges, "token_types": kinds, "bos_token_id": _END_OF_TEXT, "eos_token_id": _END_OF_TURN,
+        "pad_token_id": _END_OF_TEXT, "add_bos_token": False, "chat_template": CHAT_TEMPLATE,
+    }  # fmt: skip
+    for name, value in metadata.items():
+        getattr(writer, f"add_{name}")(value)
     if decides:
         writer.add_string("llama.decision.type", "lfm2-d1")
         writer.add_string("tokenizer.chat_template.systemone", DECISION_TEMPLATE)

@@ -56,8 +56,10 @@ async def judgments_of(judge: object, asked: list[TrajectoryGroup], **options: A
     return answers.judgments
 
 
-def near(value: float | None, wanted: float, *, off: float) -> bool:
-    return value is not None and abs(value - wanted) <= off
+def unlike(found: Profile, wanted: dict[str, tuple[float, float]]) -> dict[str, float | None]:
+    """The figures of a profile that are off by more than is allowed: {name: (value, by)}."""
+    figures = {name: getattr(found, name) for name in wanted}
+    return {name: one for name, one in figures.items() if one is None or abs(one - wanted[name][0]) > wanted[name][1]}
 
 
 async def test_a_measured_profile_has_the_vices_of_its_judge() -> None:
@@ -70,17 +72,11 @@ async def test_a_measured_profile_has_the_vices_of_its_judge() -> None:
     )  # fmt: skip
     judge = SimulatedJudge(lambda group, one: gold[group, one], *vices, seed=1)
     found = measure_profile(asked, await judgments_of(judge, asked, protocol="listwise", orders=2, samples=2))
-    wanted = {
+    assert unlike(found, {
         "gain": (0.4, 0.03), "level": (0.45, 0.02), "error": (0.08, 0.012), "noise": (0.04, 0.005),
         "per_doubling": (0.03, 0.01), "failures": (0.1, 0.03), "quality_mean": (0.25, 1e-9), "quality_sd": (0.5, 1e-9),
-    }  # fmt: skip
-    off = {
-        name: getattr(found, name)
-        for name, (value, by) in wanted.items()
-        if not near(getattr(found, name), value, off=by)
-    }
-    assert not off
-    assert near(found.positions[0] - found.positions[-1], 0.12, off=0.02)
+    }) == {}  # fmt: skip
+    assert found.positions[0] - found.positions[-1] == pytest.approx(0.12, abs=0.02)
 
 
 @pytest.mark.parametrize(("protocol", "orders"), [("pointwise", 1), ("listwise", 2), ("pairwise", 2)])
@@ -89,14 +85,10 @@ async def test_a_profiles_judge_shows_the_profile_again(protocol: str, orders: i
     first = replace(PLAIN, positions=() if protocol == "pointwise" else (0.04, -0.04), per_doubling=0.02)
     judge = ProfileJudge(first, seed=3)
     again = measure_profile(asked, await judgments_of(judge, asked, protocol=protocol, orders=orders, samples=2))
-    unlike = {
-        name: (getattr(again, name), getattr(first, name))
-        for name, off in (("gain", 0.05), ("error", 0.02), ("noise", 0.02), ("per_doubling", 0.015))
-        if not near(getattr(again, name), getattr(first, name), off=off)
-    }
-    assert not unlike
+    allowed = {"gain": 0.05, "error": 0.02, "noise": 0.02, "per_doubling": 0.015}
+    assert unlike(again, {name: (getattr(first, name), by) for name, by in allowed.items()}) == {}
     if first.positions:
-        assert near(again.positions[0], 0.04, off=0.015)
+        assert again.positions[0] == pytest.approx(0.04, abs=0.015)
 
 
 async def test_a_verdict_of_a_pair_shows_ratios_only() -> None:
@@ -126,12 +118,10 @@ def test_a_fidelity_is_reached_whatever_the_noise(fidelity: float, error: float,
 
 
 async def test_options_behind_the_name_choose_seed_and_quality() -> None:
-    group = {
-        "trajectories": [
-            {"id": str(n), "messages": [{"role": "assistant", "content": f"answer {n}"}], "metadata": {"stars": n}}
-            for n in range(4)
-        ]
-    }
+    group = {"trajectories": [
+        {"id": name, "messages": [{"role": "assistant", "content": f"answer {name}"}], "metadata": {"stars": stars}}
+        for stars, name in enumerate("abcd")
+    ]}  # fmt: skip
     name = "profile:gpt-5.4?quality=metadata:stars&low=0&high=3"
     first = await calipers.score_group(group, judge=name)
     assert first.status == "scored"
@@ -159,13 +149,10 @@ def test_what_cannot_be_meant_is_refused_with_the_remedy(tmp_path: Path) -> None
         "gpt-5.4?fidelity=0.999": "the most possible",
         str(blind): "fidelity=0.6",
     }
-    unlike = {}
     for argument, named in refused.items():
         with pytest.raises(CalipersError) as error:
             calipers.Judge(f"profile:{argument}")
-        if named not in str(error.value):
-            unlike[argument] = str(error.value)
-    assert not unlike
+        assert named in str(error.value), argument
     assert calipers.Judge(f"profile:{blind}?fidelity=0.6") is not None
     with pytest.raises(ConfigError, match="follows from the study"):
         profile_judge_of("gpt-5.4?seed=1", lambda _group, _id: 1.0, seed=0)
@@ -173,13 +160,8 @@ def test_what_cannot_be_meant_is_refused_with_the_remedy(tmp_path: Path) -> None
 
 def test_measuring_names_what_is_missing() -> None:
     made = groups(30)
-    row = {
-        "group_id": "g1",
-        "judge": "j",
-        "mode": "pointwise",
-        "order": ["0", "1"],
-        "parsed": {"scores": {"0": 1, "1": 2}},
-    }
+    about = {"group_id": "g1", "judge": "j", "mode": "pointwise", "order": ["0", "1"]}
+    row = {**about, "parsed": {"scores": {"0": 1, "1": 2}}}
     for rows, named in (
         ([row], "scale"),
         ([row | {"group_id": "other", "scale": [0, 2]}], "about one of the groups"),
@@ -236,4 +218,5 @@ async def test_a_shipped_judge_has_its_fidelity_on_groups_like_those_it_was_meas
     asked = groups(300)
     for name in ("gpt-5.4", "gpt-5.4-nano"):
         answers = await collect_judgments(asked, f"profile:{name}", protocol="pointwise", orders=1)
-        assert near(measure_profile(asked, answers.judgments).fidelity, shipped_profile(name).fidelity or 0, off=0.06)
+        fidelity = shipped_profile(name).fidelity or 0
+        assert unlike(measure_profile(asked, answers.judgments), {"fidelity": (fidelity, 0.06)}) == {}

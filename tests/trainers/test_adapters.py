@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,7 +19,7 @@ from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_gym, nemo_rl, openrlhf, skyrl, tinker, verifiers
 from calipers.trainers.slime import group_rm
 from http_judge import judge_at, worth
-from servers.faulty_server import Answer, Asked, FaultyServer, error
+from servers.faulty_server import FaultyServer, error
 from trainer_adapters import ADAPTERS, Play
 
 adapters = pytest.mark.parametrize("adapter", ADAPTERS)
@@ -120,11 +121,7 @@ async def test_a_judge_whose_every_call_is_refused_ends_the_run_at_its_first_bat
 ) -> None:
     faulty.script(GONE)
     stopped: list[int] = []
-
-    def stop() -> None:
-        stopped.append(1)
-
-    play = ADAPTERS[adapter].make(judge_at(faulty), stop=stop)
+    play = ADAPTERS[adapter].make(judge_at(faulty), stop=partial(stopped.append, 1))
     for _ in range(2):
         with pytest.raises(ConfigError, match=r"every question was refused.*does not exist"):
             await play([JOKE])
@@ -132,38 +129,21 @@ async def test_a_judge_whose_every_call_is_refused_ends_the_run_at_its_first_bat
 
 
 @adapters
-async def test_patience_ends_the_run_after_so_many_lost_groups_in_a_row(
+async def test_patience_ends_the_run_after_so_many_lost_groups_in_a_row_or_asks_the_engine_to_stop(
     faulty: FaultyServer, adapter: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answers = iter([True, False, True, False, False])
-
-    def answer(asked: Asked) -> Answer:
-        return worth()(asked) if next(answers, False) else DOWN
-
-    faulty.script(answer)
-    play = ADAPTERS[adapter].make(judge_at(faulty), patience=2)
-    with caplog.at_level(logging.WARNING, "calipers"):
-        ends = [await _raised(play) for _ in range(5)]
-    assert "2 groups in a row were lost (patience=2)" in caplog.text
-    # A group that was scored in between begins the count again.
-    assert ["in a row" in (told or "") for told in ends] == [False] * 4 + [True]
-    with pytest.raises(CalipersError, match="2 groups in a row"):
-        await play([JOKE])
-    assert len(faulty.posts) == 5  # and nothing more is asked
-
-
-@adapters
-async def test_stop_is_called_in_place_of_an_exception(faulty: FaultyServer, adapter: str) -> None:
-    faulty.script(DOWN)
     stopped: list[int] = []
-
-    def stop() -> None:
-        stopped.append(1)
-
-    play = ADAPTERS[adapter].make(judge_at(faulty), patience=2, stop=stop)
-    told = [await _raised(play) for _ in range(4)]
-    assert "in a row" not in "".join(one or "" for one in told)
-    assert (adapter == "verifiers") == any(told)  # its adapter raises for each lost group
+    for stop in (None, partial(stopped.append, 1)):
+        # A group that was scored in between begins the count again.
+        faulty.script(worth(), DOWN, worth(), DOWN, DOWN, worth())
+        begun = len(faulty.posts)
+        caplog.clear()
+        play = ADAPTERS[adapter].make(judge_at(faulty), patience=2, stop=stop)
+        with caplog.at_level(logging.WARNING, "calipers"):
+            ends = [await _raised(play) for _ in range(6)]
+        assert "2 groups in a row were lost (patience=2)" in caplog.text
+        assert ["in a row" in (told or "") for told in ends] == [False] * 4 + [stop is None] * 2
+        assert len(faulty.posts) - begun == (5 if stop is None else 6)  # nothing more is asked once the run has ended
     assert stopped == [1]
 
 

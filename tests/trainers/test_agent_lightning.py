@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from calipers.trainers.agent_lightning import MIN_SCORED, judged_hooks, rewarded
 from calipers.trainers.run import JudgedRun
 from engine_contract import require_advantages_of_the_scored
 from http_judge import judge_at, worth
+from own_process import serving
 from servers.faulty_server import FaultyServer
 from trainer_adapters import AgentRollout, agent_call
 
@@ -82,103 +82,73 @@ def test_of_calls_that_carry_on_one_conversation_the_last_is_shown_and_others_be
 # --- through Agent-Lightning ----------------------------------------------------------------------------------------
 
 
-class Agents:
-    """Agent-Lightning's own server, and agents that take up its rollouts: the n-th of a task says its n-th text.
+def work(url: str, stopping: threading.Event) -> None:
+    """Agents that take up the rollouts of Agent-Lightning's server: the n-th of a task says the task's n-th text.
 
     A task is ``{"says": [...], "reports": [...]}``; None as a text is an agent that fails, as a report one that reports
     no reward.
     """
+    import httpx
 
-    def __init__(self) -> None:
-        import uvicorn
-        from agentlightning.server.app import create_app
+    taken: Counter[str] = Counter()
+    with httpx.Client(base_url=url, trust_env=False) as client:
+        while not stopping.wait(0.02):
+            for rollout in client.get("/api/rollouts", params={"state_in": "queuing"}).json():
+                task = rollout["input"]
+                taken[str(task)] += 1  # the same task may be in several steps
+                nth = taken[str(task)] % len(task["says"])
+                report = (task.get("reports") or [None] * 9)[nth]
+                take(client, f"/api/rollouts/{rollout['rollout_id']}", task["says"][nth], report, token=10 + nth)
 
-        self._socket = socket.socket()
-        self._socket.bind(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        proxy = {"model_name": "m", "train": {"temperature": 1.0}, "val": {"temperature": 1.0}}
-        app = create_app({"key": "", "default_proxy": proxy})
-        self._server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-        self._stopping = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True),
-            threading.Thread(target=self._work, daemon=True),
-        ]
-        self._taken: set[str] = set()
-        self._nth: Counter[str] = Counter()
 
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._server.should_exit = True
-        for thread in self._threads:
-            thread.join(10)
-        self._socket.close()
-
-    def _work(self) -> None:
-        import httpx
-
-        with httpx.Client(base_url=self.url, trust_env=False) as client:
-            while not self._stopping.wait(0.02):
-                if self._server.started:
-                    for rollout in client.get("/api/rollouts", params={"state_in": "queuing"}).json():
-                        if rollout["rollout_id"] not in self._taken:
-                            self._take(client, rollout)
-
-    def _take(self, client: Any, rollout: Any) -> None:
-        name, task = rollout["rollout_id"], rollout["input"]
-        self._taken.add(name)
-        self._nth[str(task)] += 1
-        nth = self._nth[str(task)] % len(task["says"])  # the same task may be in several steps
-        text, report = task["says"][nth], (task.get("reports") or [None] * 9)[nth]
-        events = []
-        if text is not None:
-            data = {**agent_call(text)["data"], "http_status": 200}
-            data["response"] |= {"prompt_token_ids": [1, 2]}
-            logprobs = {"content": [{"logprob": -1.0}] * 2}
-            data["response"]["choices"][0] |= {"token_ids": [3, 10 + nth], "logprobs": logprobs}
-            events.append({"event_type": "model_request", "data": data})
-        if report is not None:
-            events.append({"event_type": "reward", "data": {"value": report}})
-        path = f"/api/rollouts/{name}"
-        self._ok(client.patch(path, json={"status": {"state": "running"}}))
-        for event in events:
-            self._ok(client.post(f"{path}/attempt/0/events", json=event))
-        self._ok(client.patch(path, json={"status": {"state": "failed" if text is None else "succeeded"}}))
-
-    def _ok(self, response: Any) -> None:
-        assert response.is_success, response.text
+def take(client: Any, path: str, text: str | None, report: float | None, *, token: int) -> None:
+    """Run a rollout, and tell the server of its model call, its reward and its end."""
+    events = []
+    if text is not None:
+        data = {**agent_call(text)["data"], "http_status": 200}
+        data["response"] |= {"prompt_token_ids": [1, 2]}
+        logprobs = {"content": [{"logprob": -1.0}] * 2}
+        data["response"]["choices"][0] |= {"token_ids": [3, token], "logprobs": logprobs}
+        events.append({"event_type": "model_request", "data": data})
+    if report is not None:
+        events.append({"event_type": "reward", "data": {"value": report}})
+    client.patch(path, json={"status": {"state": "running"}}).raise_for_status()
+    for event in events:
+        client.post(f"{path}/attempt/0/events", json=event).raise_for_status()
+    client.patch(path, json={"status": {"state": "failed" if text is None else "succeeded"}}).raise_for_status()
 
 
 @pytest.fixture
-def agents() -> Iterator[Agents]:
-    with Agents() as running:
-        yield running
+def agents() -> Iterator[str]:
+    """The URL of Agent-Lightning's own server, where agents are at work."""
+    from agentlightning.server.app import create_app
+
+    proxy = {"model_name": "m", "train": {"temperature": 1.0}, "val": {"temperature": 1.0}}
+    stopping = threading.Event()
+    with serving(create_app({"key": "", "default_proxy": proxy})) as url:
+        working = threading.Thread(target=work, args=(url, stopping), daemon=True)
+        working.start()
+        try:
+            yield url
+        finally:
+            stopping.set()
+            working.join(10)
 
 
 imports_verl = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 """What verl's own modules warn of when they are imported."""
 
 
-def step_of(agents: Agents, judge: Any, *tasks: dict[str, Any], asynchronous: bool = False) -> list[Any]:
+def step_of(agents: str, judge: Any, *tasks: dict[str, Any], asynchronous: bool = False) -> list[Any]:
     """Agent-Lightning's completed rollouts of a training step, with the hooks as its trainer starts them."""
     from agentlightning.verl.agl_rollout_manager import AglAsyncRolloutManager, AglRolloutManager
 
     hooks = judged_hooks(judge)()
     hooks.on_startup()
     manager = (AglAsyncRolloutManager if asynchronous else AglRolloutManager)(
-        agl_base_url=agents.url,
-        agl_key="",
-        model="m",
-        step=1,
-        train_rollout_n=len(tasks[0]["says"]),
-        hooks=hooks,
+        agl_base_url=agents, agl_key="", model="m", step=1, train_rollout_n=len(tasks[0]["says"]), hooks=hooks,
         poll_interval_seconds=0.02,
-    )
+    )  # fmt: skip
     data = {key: [task.get(key) for task in tasks] for key in ("says", "reports")}
     with manager.client:
         if asynchronous:
@@ -217,7 +187,7 @@ def advantages(rollouts: Sequence[Any]) -> dict[str, float]:
 @with_engine
 @imports_verl
 async def test_agent_lightning_trains_on_the_scored_as_on_the_group_without_the_others(
-    agents: Agents, faulty: FaultyServer
+    agents: str, faulty: FaultyServer
 ) -> None:
     def train(judge: Any, groups: Any) -> list[Any]:
         found = advantages(step_of(agents, judge, *({"says": list(texts)} for texts in groups)))
@@ -229,7 +199,7 @@ async def test_agent_lightning_trains_on_the_scored_as_on_the_group_without_the_
 @with_engine
 @imports_verl
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_lost_sibling_changes_no_advantage(agents: Agents, faulty: FaultyServer, *, asynchronous: bool) -> None:
+def test_a_lost_sibling_changes_no_advantage(agents: str, faulty: FaultyServer, *, asynchronous: bool) -> None:
     faulty.script(worth())
     judge, says = judge_at(faulty), ["worth 20", None, "worth 90"]
     found = advantages(step_of(agents, judge, {"says": says}, asynchronous=asynchronous))
@@ -238,7 +208,7 @@ def test_a_lost_sibling_changes_no_advantage(agents: Agents, faulty: FaultyServe
 
 @with_engine
 @imports_verl
-def test_a_reported_reward_is_added_and_hooks_that_start_twice_judge_once(agents: Agents, faulty: FaultyServer) -> None:
+def test_a_reported_reward_is_added_and_hooks_that_start_twice_judge_once(agents: str, faulty: FaultyServer) -> None:
     faulty.script(worth())
     task = {"says": ["worth 20", "worth 90"], "reports": [1.0, 0.5]}
     judged_hooks("embedded")().on_startup()

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,38 +31,23 @@ def worth_of(member: Trajectory) -> int:
     return int(re.findall(r"worth (\d+)", str(member.messages))[-1])
 
 
-@dataclass
-class Timer:
-    when: float
-    function: Callable[[], object]
-    cancelled: bool = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-
 class Timers:
     """Calls that were put off, made when a test says that so much time has passed."""
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.set: list[Timer] = []
+        self.waiting: dict[object, tuple[float, Callable[[], object]]] = {}
 
-    def later(self, seconds: float, function: Callable[[], object]) -> Timer:
-        self.set.append(Timer(self.now + seconds, function))
-        return self.set[-1]
+    def later(self, seconds: float, function: Callable[[], object]) -> Any:
+        timer = object()
+        self.waiting[timer] = (self.now + seconds, function)
+        return SimpleNamespace(cancel=lambda: self.waiting.pop(timer, None))
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
-        due = [timer for timer in self.set if timer.when <= self.now]
-        self.set = [timer for timer in self.set if timer.when > self.now]
-        for timer in due:
-            if not timer.cancelled:
-                timer.function()
-
-    @property
-    def alive(self) -> int:
-        return sum(not timer.cancelled for timer in self.set)
+        for timer, (when, function) in list(self.waiting.items()):
+            if when <= self.now and self.waiting.pop(timer, None) is not None:
+                function()
 
 
 @dataclass
@@ -116,22 +102,17 @@ async def rewards(tasks: Iterable[asyncio.Task[MemberResult]]) -> list[float | N
 # --- complete groups -------------------------------------------------------------------------------------------------
 
 
-async def test_a_complete_group_is_judged_once_and_each_caller_gets_its_own_reward(
+async def test_a_complete_group_is_judged_once_in_an_order_that_no_arrival_changes(
     timers: Timers, judge: Worth
 ) -> None:
-    cohorts = Cohorts(judge, size=3)
-    results = await asyncio.gather(*begin(cohorts, "u1", (30, 90, 60), group=GROUP))
-    assert [(result.reward, result.rewarded) for result in results] == [(0.3, 3), (0.9, 3), (0.6, 3)]
-    assert len(judge.seen) == 1
+    for number, order in enumerate(((30, 90, 60), (60, 30, 90), (90, 60, 30)), start=1):
+        results = await asyncio.gather(*begin(Cohorts(judge, size=3), "u1", order, group=GROUP))
+        assert [(result.reward, result.rewarded) for result in results] == [(one / 100, 3) for one in order]
+        assert results[0].group is results[1].group is not None
+        assert len(judge.seen) == number
     assert (judge.seen[0].rubric, judge.seen[0].context) == ("Be funny.", tuple(PROMPT))
-    assert results[0].group is results[1].group is not None
-    assert timers.alive == 0
-
-
-async def test_the_order_of_arrival_changes_nothing_that_the_judge_sees(judge: Worth) -> None:
-    for order in ((1, 2, 3), (3, 1, 2), (2, 3, 1)):
-        await rewards(begin(Cohorts(judge, size=3), "u", order, group=GROUP))
     assert judge.seen[0] == judge.seen[1] == judge.seen[2]
+    assert timers.waiting == {}
 
 
 async def test_ids_and_the_groups_name_are_kept_where_they_are_given(judge: Worth) -> None:
@@ -196,7 +177,7 @@ async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(
     # Now that all four have come, the key is free: the next four are the next group of this prompt.
     assert await rewards(begin(cohorts, "u", (1, 2, 3, 4))) == [0.01, 0.02, 0.03, 0.04]
     assert judge.worths == [[10, 20], [1, 2, 3, 4]]
-    assert timers.alive == 0
+    assert timers.waiting == {}
 
 
 async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: Timers, judge: Worth) -> None:
@@ -212,22 +193,18 @@ async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: T
 # --- members that cannot enter ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("member", "reason"),
-    [
+async def test_an_unreadable_member_gets_the_reason_at_once_and_its_siblings_do_not_wait(judge: Worth) -> None:
+    unreadable: list[tuple[Any, str]] = [
         (ValueError("the tool crashed"), "the tool crashed"),
         ({"messages": [{"role": "assistant", "content": 7}]}, "content"),
         ({"messages": []}, "it has no messages"),
-    ],
-)
-async def test_an_unreadable_member_gets_the_reason_at_once_and_its_siblings_do_not_wait(
-    judge: Worth, member: Any, reason: str
-) -> None:
-    cohorts = Cohorts(judge, size=3)
-    result = await cohorts.join("u", member)
-    assert result.reward is None
-    assert reason in str(result.reason)
-    assert await rewards(begin(cohorts, "u", (10, 20))) == [0.1, 0.2]
+    ]
+    for member, reason in unreadable:
+        cohorts = Cohorts(judge, size=3)
+        result = await cohorts.join("u", member)
+        assert result.reward is None
+        assert reason in str(result.reason)
+        assert await rewards(begin(cohorts, "u", (10, 20))) == [0.1, 0.2]
 
 
 async def test_a_member_of_another_size_group_or_id_is_refused_and_not_waited_for(judge: Worth) -> None:
@@ -247,10 +224,11 @@ async def test_a_member_of_another_size_group_or_id_is_refused_and_not_waited_fo
     assert await rewards([first, *begin(cohorts, "u", (20,), group=GROUP)]) == [0.1, 0.2]
 
 
-@pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 2.0}, {"quorum": 0}, {"deadline": math.inf}])
-def test_settings_that_cannot_work_are_refused(judge: Worth, wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        Cohorts(judge, **{"size": 4, **wrong})
+def test_settings_that_cannot_work_are_refused(judge: Worth) -> None:
+    for name, value in (("size", 0), ("size", 2.0), ("quorum", 0), ("deadline", math.inf)):
+        settings: dict[str, Any] = {"size": 4, name: value}
+        with pytest.raises(ConfigError, match=name):
+            Cohorts(judge, **settings)
 
 
 # --- callers that leave, and judges that fail ------------------------------------------------------------------------
@@ -267,8 +245,9 @@ async def test_a_caller_that_is_cancelled_leaves_and_is_not_waited_for(judge: Wo
     assert judge.worths == [[20, 30]]
 
 
-@pytest.mark.parametrize("error", [LedgerError("the disk is full"), RuntimeError("a bug")])
-async def test_what_the_judge_raises_is_raised_in_each_caller(error: Exception) -> None:
+async def test_what_the_judge_raises_is_raised_in_each_caller() -> None:
+    error = LedgerError("the disk is full")
+
     async def broken(_: TrajectoryGroup) -> GroupResult:
         raise error
 
@@ -355,7 +334,7 @@ def test_whatever_happens_every_member_gets_its_own_reward_or_a_reason(
                 assert result.reward is None or result.reward == pytest.approx(amount / 100, rel=2**-16)  # even ties
                 assert result.group is None or result.group.group_id == f"u{which}"
         assert all(min(size, quorum) <= len(group.trajectories) <= size for group in judge.seen)
-        assert (timers.alive, cohorts._groups, cohorts._judging) == (0, {}, set())
+        assert (timers.waiting, cohorts._groups, cohorts._judging) == ({}, {}, set())
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     with pytest.MonkeyPatch.context() as patch:

@@ -157,18 +157,8 @@ async def test_ms_swift_trains_on_comparisons_and_never_on_a_failed_one(faulty: 
         assert advantages(matrix, 3, **settings) == expected
 
 
-@with_swift
-def test_a_plugin_file_of_two_lines_registers_it_and_may_be_read_again(tmp_path: Path) -> None:
-    from swift.rewards import orms
-    from swift.utils import import_external_file
-
-    line = "from calipers.trainers.ms_swift import register\nregister('helpfulness', 'embedded')\n"
-    for name in ("plugin.py", "again.py"):
-        (tmp_path / name).write_text(line, encoding="utf-8")
-        import_external_file(str(tmp_path / name))
-    assert type(orms["helpfulness"](args=SimpleNamespace(num_generations=2))).__name__ == "helpfulness"
-
-
+PROMPTS = ("tell a joke", "one joke", "two jokes", "one or two")
+TURNS = ("<|im_start|>", "<|endoftext|>", "system", "user", "assistant")
 FLAGS = {
     "rlhf_type": "grpo", "model": "model", "model_type": "qwen2", "template": "qwen2_5", "use_hf": "true",
     "torch_dtype": "float32", "tuner_type": "full", "gradient_checkpointing": "false", "beta": "0",
@@ -184,10 +174,14 @@ def test_a_run_of_ms_swifts_own_command_learns_from_a_judged_step_and_nothing_fr
     faulty: FaultyServer, tmp_path: Path
 ) -> None:
     """Each step has an event loop of its own, which the judge's connections must not outlive."""
-    from ms_swift_model import build
+    from tiny_policy import policy_of, tokenizer_of
 
     faulty.script(lambda asked: said(verdict(asked)), error(400, "scripted"))
-    build(tmp_path)
+    tokens = tokenizer_of([*TURNS, *" ".join(PROMPTS).split(), *(f"w{n}" for n in range(60))], end="<|im_end|>")
+    for part in (tokens, policy_of(tokens)):
+        part.save_pretrained(tmp_path / "model")
+    rows = (json.dumps({"messages": [{"role": "user", "content": prompt}]}) + "\n" for prompt in PROMPTS)
+    (tmp_path / "data.jsonl").write_text("".join(rows), encoding="utf-8")
     plugin = (
         "from calipers import Judge\nfrom calipers.trainers.ms_swift import register\n\n"
         f"register('judged', Judge('openai/judge', base_url='{faulty.url}', api_key='k', calls={{'attempts': 1}}))\n"

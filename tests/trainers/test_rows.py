@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from base64 import b64decode
 from dataclasses import dataclass, field
@@ -18,7 +19,6 @@ from calipers import Judge
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, canonical
 from calipers.trainers.rows import (
-    UNREADABLE,
     Images,
     prompt_messages,
     read_label_of_row,
@@ -58,22 +58,16 @@ def test_prompts_are_texts_or_messages() -> None:
 
 
 async def test_reasoning_is_hidden_from_the_judge_unless_it_is_asked_for() -> None:
-    texts = [
-        "<think>worth 99</think>worth 20",
-        "worth 99</think>worth 90",
-        "<think>worth 99",
-        "<think>worth 99</think>",
-    ]
+    thought = "<think>worth 99</think>"
+    texts = [f"{thought}worth 20", "worth 99</think>worth 90", "<think>worth 99", thought]
     rows = [Row("g", text, "What is it worth?") for text in texts]
-    shown = {}
     for setting in ("hidden", "shown"):
         backend = ContentJudge()
         judge = Judge(backend, question={"reasoning": setting})
         result = await judge.score_group(group_of_rows(judge, rows))
-        shown[setting] = "worth 99" in backend.questions[0]
+        assert ("worth 99" in backend.questions[0]) == (setting == "shown")
         if setting == "hidden":
             assert [row.score for row in result.trajectories] == [0.2, 0.9, 0.5, 0.5]
-    assert shown == {"hidden": False, "shown": True}
 
 
 # --- images ---------------------------------------------------------------------------------------------------------
@@ -150,19 +144,20 @@ def test_a_rubric_of_the_row_goes_is_read_and_rules_are_warned_of() -> None:
 
 
 def test_columns_that_nothing_looks_at_are_warned_of() -> None:
-    cases: list[tuple[dict[str, list[Any]], str | None]] = [
-        ({"rubrics": [CRITERIA]}, "rubrics"),
-        ({"checkers": [VERIF["checkers"]]}, "checkers"),
-        ({"constraints": [{"soft": ["a"]}]}, "constraints"),
-        ({"rubric": ["Be kind."]}, None),
-        ({"reward_model": [{"ground_truth": "42"}]}, None),
-        ({"extra_info": [{"index": 3}], "answer": ["42"]}, None),
+    cases: list[tuple[dict[str, list[Any]], bool]] = [
+        ({"rubrics": [CRITERIA]}, True),
+        ({"checkers": [VERIF["checkers"]]}, True),
+        ({"constraints": [{"soft": ["a"]}]}, True),
+        ({"rubric": ["Be kind."]}, False),
+        ({"reward_model": [{"ground_truth": "42"}]}, False),
+        ({"extra_info": [{"index": 3}], "answer": ["42"]}, False),
     ]
     for columns, unused in cases:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             warn_unused_columns(columns, used=("rubric", None))
-        assert [f"the column {unused!r}" in str(one.message) for one in told] == ([True] if unused else []), columns
+        name = next(iter(columns))
+        assert [f"the column {name!r}" in str(one.message) for one in told] == [True] * unused, columns
 
 
 def test_a_label_is_an_answer_or_criteria() -> None:
@@ -192,11 +187,8 @@ def test_a_step_is_a_whole_number_and_nothing_else_is_recorded() -> None:
     assert step_fields(0, training=False) == {"step": 0, "split": "held_out"}
     assert [step_fields(wrong) for wrong in (None, -1, True, 1.5, "7")] == [{}] * 5
     # verl counts its steps from one and validates after the update
-    assert [step_of_row({"global_steps": step}, validate=False) for step in (0, 1, 5)] == [
-        {"step": 0},
-        {"step": 0},
-        {"step": 4},
-    ]
+    trained = [step_of_row({"global_steps": step}, validate=False) for step in (0, 1, 5)]
+    assert trained == [{"step": 0}, {"step": 0}, {"step": 4}]
     assert step_of_row({"global_steps": 5}, validate=True) == {"step": 5, "split": "held_out"}
     assert step_of_row({}, validate=False) == {}
 
@@ -240,23 +232,19 @@ def test_tools_and_policy_take_turns_as_verls_mask_says_and_outputs_follow_one_a
 
 
 def test_verls_group_is_the_rows_prompt_under_its_uid_with_its_rubric_and_a_reference_where_that_is_asked_for() -> None:
-    plain, with_reference = VerlSettings({}), VerlSettings({}, reference=True)
-    head = common_group_fields(verl_row(), plain, rubric="default")
-    assert head == {"group_id": "u1", "context": verl_row()["raw_prompt"], "rubric": None}
-    assert common_group_fields(verl_row(raw_prompt=prompt_with(Picture())), plain, rubric="r")["context"]
-    rubrics = [{"criterion": "Is funny.", "points": 3, "tags": {"axis": "style"}}]
-    for where in ({"reward_model": {"rubrics": rubrics}}, {"extra_info": {"reward_model": {"rubrics": rubrics}}}):
-        rubric = common_group_fields(verl_row(**where), with_reference, rubric="default")["rubric"]
-        assert rubric.criteria[0].text == "Is funny."
-    for row, first in ((verl_row(), "default\n"), (verl_row(rubric="own"), "own\n")):
-        rubric = common_group_fields(row, with_reference, rubric="default")["rubric"]
-        assert rubric.startswith(first)
-        assert rubric.endswith("408")
-    wrong = verl_row(reward_model={"rubrics": [{"criterion": "x", "points": "3"}]})
-    with pytest.raises(InputError, match="criterion 1: points must be a finite number"):
-        common_group_fields(wrong, plain, rubric="default")
-    row = verl_row(reward_model={"ground_truth": np.array(["a", "b"], dtype=object)})
-    assert common_group_fields(row, with_reference, rubric="default")["rubric"].endswith('\n["a", "b"]')
+    def head(*, reference: bool = False, **more: Any) -> dict[str, Any]:
+        return common_group_fields(verl_row(**more), VerlSettings({}, reference=reference), rubric="default")
+
+    assert head() == {"group_id": "u1", "context": verl_row()["raw_prompt"], "rubric": None}
+    (message,) = head(raw_prompt=prompt_with(Picture()))["context"]
+    assert message["content"][0]["type"] == "image_url"
+    stated = {"reward_model": {"rubrics": [{"criterion": "Is funny.", "points": 3, "tags": {"axis": "style"}}]}}
+    for where in (stated, {"extra_info": stated}):
+        assert head(reference=True, **where)["rubric"].criteria[0].text == "Is funny."
+    assert re.fullmatch(r"default\n.*\n408", head(reference=True)["rubric"], re.DOTALL)
+    assert re.fullmatch(r"own\n.*\n408", head(reference=True, rubric="own")["rubric"], re.DOTALL)
+    truth = {"ground_truth": np.array(["a", "b"], dtype=object)}
+    assert head(reference=True, reward_model=truth)["rubric"].endswith('\n["a", "b"]')
 
 
 def test_the_steps_that_verls_server_notes_with_answers_are_the_rollouts_versions() -> None:
@@ -312,24 +300,6 @@ def test_an_environment_may_have_changed_each_prompt_and_then_each_goes_with_its
     assert [one.messages[0]["content"] for one in group.trajectories] == ["Board A", "Board B"]
 
 
-def test_different_prompts_are_no_group_and_where_nobody_knows_one_such_group_is_warned_of(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    asked = ["6*7?", "5*5?"] * 3
-    for extended, size in ((False, 3), (None, 3), (False, 6)):
-        with pytest.raises(ConfigError, match="different prompts"):
-            groups_of(asked, list("abcdef"), size, extended=extended)
-    assert not caplog.records
-    groups_of(asked, list("abcdef"), 6, extended=None)
-    assert "different prompts" in caplog.text
-
-
-def test_a_completion_that_cannot_be_read_is_a_row_without_messages_and_its_problem_is_told() -> None:
-    [group] = groups_of(["q"] * 3, [[{"role": "martian", "content": "x"}], [], None], 3)
-    assert [one.messages for one in group.trajectories] == [(), (), ()]
-    assert "the role 'martian'" in group.trajectories[0].metadata[UNREADABLE]
-
-
 def test_rubrics_and_references_of_the_data_set_go_to_their_group() -> None:
     groups = groups_of(
         ["p"] * 2 + ["q"] * 2 + ["r"] * 2,
@@ -348,24 +318,25 @@ def test_rubrics_and_references_of_the_data_set_go_to_their_group() -> None:
 
 
 def test_what_the_data_set_cannot_mean_is_refused_with_the_rows() -> None:
-    columns: dict[str, Any] = {"rubric": ["x"], "answer": [1], "trainer_state": object(), "broken": "text"}
-    assert trl_rows.dataset_column(columns, "rubric", required=False) == ["x"]
-    assert trl_rows.dataset_column(columns, "missing", required=False) is None
-    cases: list[tuple[Any, type[Exception], str]] = [
-        (lambda: groups_of(["q"] * 2, ["a", "b"], rubrics=["x", "y"]), InputError, "rows 1-2 .* different rubrics"),
-        (
-            lambda: groups_of(["q"] * 2, ["a", "b"], rubrics=[{"x": 1}] * 2),
-            InputError,
-            "row 1: its rubric is neither",
-        ),
-        (lambda: groups_of(["q"] * 2, ["a"]), InputError, "2 prompts but 1 completions"),
-        (lambda: groups_of(["q"] * 3, ["a", "b", "c"]), ConfigError, "not whole groups of num_generations=2"),
-        (lambda: groups_of(["q", "r"], ["a", "b"]), ConfigError, "rows 1-2 of the batch have different prompts"),
-        (lambda: groups_of([[{"role": "user"}]] * 2, ["a", "b"]), InputError, "message 1"),
-        (lambda: groups_of([None] * 2, ["a", "b"]), InputError, "a prompt is a NoneType"),
-        (lambda: trl_rows.dataset_column(columns, "gold", required=True), ConfigError, "no column 'gold'.*prompt, rub"),
-        (lambda: trl_rows.dataset_column(columns, "broken", required=False), InputError, "is a str, not a column"),
+    batches: list[tuple[list[Any], str, dict[str, Any], type[Exception], str]] = [
+        (["q", "q"], "ab", {"rubrics": ["x", "y"]}, InputError, "rows 1-2 .* different rubrics"),
+        (["q", "q"], "ab", {"rubrics": [{"x": 1}] * 2}, InputError, "row 1: its rubric is neither"),
+        (["q", "q"], "a", {}, InputError, "2 prompts but 1 completions"),
+        (["q", "q", "q"], "abc", {}, ConfigError, "not whole groups of num_generations=2"),
+        (["q", "r"], "ab", {}, ConfigError, "rows 1-2 of the batch have different prompts"),
+        ([[{"role": "user"}]] * 2, "ab", {}, InputError, "message 1"),
+        ([None, None], "ab", {}, InputError, "a prompt is a NoneType"),
     ]
-    for call, kind, words in cases:
+    for prompts, completions, columns, kind, words in batches:
         with pytest.raises(kind, match=words):
-            call()
+            groups_of(prompts, list(completions), **columns)
+
+
+def test_a_column_is_found_by_its_name_and_may_be_missing_unless_it_was_named() -> None:
+    columns: dict[str, Any] = {"rubric": ["x", float("nan")], "trainer_state": object(), "broken": "text"}
+    assert trl_rows.dataset_column(columns, "rubric", required=False) == ["x", None]
+    assert trl_rows.dataset_column(columns, "missing", required=False) is None
+    with pytest.raises(ConfigError, match=r"no column 'gold'.*prompt, rub"):
+        trl_rows.dataset_column(columns, "gold", required=True)
+    with pytest.raises(InputError, match="is a str, not a column"):
+        trl_rows.dataset_column(columns, "broken", required=False)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import calipers
 from art_judges import ContentJudge
-from calipers.errors import CalipersError, ConfigError, TransientError
+from calipers.errors import CalipersError, TransientError
 from calipers.trainers.run import (
     PATIENCE,
     JudgedRun,
@@ -31,18 +31,10 @@ from calipers.trainers.run import (
     run_for_floats,
     shared_run,
 )
-from calipers.trainers.verl import compute_score
 from calipers.types import Completion, GroupResult, JudgeRequest, TrajectoryResult
 from groups import FOUR, group_of
 from http_judge import judge_at
-from servers.faulty_server import FaultyServer, error, said
-
-GONE = error(404, "The model `judge` does not exist")
-DOWN = error(400, "this question cannot be answered")
-SMALL = "Is water wet?"
-TEXTS = ("worth 20", "worth 90")
-
-# --- the run by itself ----------------------------------------------------------------------------------------------
+from servers.faulty_server import FaultyServer, said
 
 
 class Scripted:
@@ -95,17 +87,12 @@ def test_a_judge_that_is_not_for_training_is_said_once_in_a_run(
     assert len([one for one in caplog.messages if "not for training" in one]) == said
 
 
-@pytest.mark.parametrize(("needed", "ends"), [(None, True), (2, False)])
-async def test_a_group_that_is_scored_in_part_is_lost_where_the_trainer_needs_all_of_it(
-    needed: int | None, *, ends: bool
-) -> None:
-    run = JudgedRun(judge(), patience=2, min_scored=needed)
+async def test_a_group_that_is_scored_in_part_is_lost_where_the_trainer_needs_all_of_it() -> None:
     groups = [group("half", number) for number in range(2)]
-    if ends:
-        with pytest.raises(CalipersError):
-            await run.score(groups)
-    else:
-        assert [result.status for result in await run.score(groups)] == ["partial"] * 2
+    with pytest.raises(CalipersError):
+        await JudgedRun(judge(), patience=2).score(groups)
+    results = await JudgedRun(judge(), patience=2, min_scored=2).score(groups)
+    assert [result.status for result in results] == ["partial"] * 2
 
 
 async def test_groups_that_nobody_was_asked_about_neither_lose_nor_win_patience() -> None:
@@ -135,27 +122,24 @@ def test_adapters_that_are_made_anew_for_every_group_share_one_run() -> None:
     assert shared_run(one, 3) is not shared_run(judge(), 3)
 
 
+ON_AND_ON = """
+import signal, threading, time
+from calipers.trainers.run import interrupt
+signal.signal(signal.SIGINT, signal.{handler})
+threading.Timer(0.1, interrupt).start()
+while True:
+    try:
+        time.sleep(0.05)
+    except Exception:
+        pass
+"""
+
+
 @pytest.mark.parametrize("handler", ["SIG_IGN", "default_int_handler"])
 def test_interrupt_ends_a_process_that_goes_on_after_every_exception(handler: str) -> None:
-    code = (
-        "import signal, threading, time\n"
-        f"signal.signal(signal.SIGINT, signal.{handler})\n"
-        "from calipers.trainers.run import interrupt\n"
-        "threading.Timer(0.1, interrupt).start()\n"
-        "while True:\n"
-        "    try:\n"
-        "        time.sleep(0.05)\n"
-        "    except Exception:\n"
-        "        pass\n"
-    )
-    source = str(Path(calipers.__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": source},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    code = ON_AND_ON.format(handler=handler)
+    env = {**os.environ, "PYTHONPATH": str(Path(calipers.__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, timeout=60, check=False)
     if handler == "SIG_IGN":  # as in the background of a script
         assert done.returncode == -signal.SIGTERM
     else:
@@ -169,12 +153,10 @@ def row(name: str, reason: str | None = "no answer came", *, reward: float | Non
     return TrajectoryResult(name, "scored" if reward is not None else "failed", reward, reason=reason)
 
 
-def test_a_line_names_the_group_its_status_the_counts_and_each_reason_once() -> None:
+def test_a_line_has_each_reason_once() -> None:
     rows = (row("1"), row("2"), row("3", "the judge left it out"), row("4", None, reward=0.5))
-    assert lost_group_line(GroupResult("g1", "partial", rows), consequence="so it does not train") == (
-        "partial group g1: 3 of 4 rollouts could not be scored, so it does not train: "
-        "1, 2 failed: no answer came; 3 failed: the judge left it out"
-    )
+    line = lost_group_line(GroupResult("g1", "partial", rows))
+    assert line.endswith("1, 2 failed: no answer came; 3 failed: the judge left it out")
     many = [row(str(number)) for number in range(16)]
     assert reasons_by_member(many, 16) == "all failed: no answer came"
     assert reasons_by_member(many, 20) == "16 of them failed: no answer came"
@@ -190,19 +172,7 @@ def test_whatever_a_server_or_a_data_set_says_is_one_short_line(name: str, membe
     line.encode()
 
 
-# --- where one number is returned for each response -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("on_failure", [None, 0.0])
-def test_a_number_for_failures_does_not_hide_a_judge_that_refuses_everything(
-    faulty: FaultyServer, on_failure: float | None
-) -> None:
-    """The average of a whole evaluation would be that number."""
-    faulty.script(GONE)
-    settings: dict[str, Any] = {"judge": "vllm/judge", "base_url": faulty.url, "attempts": 1, "on_failure": on_failure}
-    truth: Any = {"prompt": "Joke?", "rubrics": [{"criterion": "is funny", "points": 1, "tags": {}}]}
-    with pytest.raises(ConfigError, match="every question was refused"):
-        compute_score("jokes", "worth 20", truth, **settings)
+# --- where one number is returned for each rollout ------------------------------------------------------------------
 
 
 async def test_a_group_that_never_becomes_whole_is_a_lost_group_too(
@@ -214,11 +184,8 @@ async def test_a_group_that_never_becomes_whole_is_a_lost_group_too(
     cohorts = complete_cohorts(run, size=3, deadline=0.05)
     with caplog.at_level(logging.WARNING, "calipers"):
         for key in "ab":
-            await cohorts.join(
-                key, {"messages": [{"role": "assistant", "content": "worth 1"}]}, group={"group_id": key}
-            )
-    assert caplog.messages[0].startswith(
-        "group a is lost, so all get the same reward: too few members of its group arrived"
-    )
+            member = {"messages": [{"role": "assistant", "content": "worth 1"}]}
+            await cohorts.join(key, member, group={"group_id": key})
+    assert caplog.messages[0].startswith("group a is lost, so all get the same reward: too few members")
     with pytest.raises(CalipersError, match="2 groups in a row"):
         run.require_running()

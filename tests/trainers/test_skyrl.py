@@ -14,17 +14,7 @@ from calipers.trainers.skyrl import judged
 from engine_contract import require_exact_ties, require_failures_without_effect
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
-from trainer_adapters import Characters, Seen, tokens_of
-
-
-class Plain:
-    """A generator of SkyRL's form that says what it is told to."""
-
-    def __init__(self, texts: Sequence[str], rewards: Sequence[Any], **more: Any) -> None:
-        self.tokenizer, self.texts, self.rewards, self.more = Characters(), texts, rewards, more
-
-    async def generate(self, input_batch: Any, disable_tqdm: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - theirs
-        return {"response_ids": list(map(tokens_of, self.texts)), "rewards": list(self.rewards), **self.more}
+from trainer_adapters import Characters, Seen, SkyGenerator, tokens_of
 
 
 def batch(instances: Sequence[str], **more: Any) -> dict[str, Any]:
@@ -35,40 +25,40 @@ def batch(instances: Sequence[str], **more: Any) -> dict[str, Any]:
         "env_classes": ["judged_env"] * len(instances),
         "env_extras": [{} for _ in instances],
         "sampling_params": None,
+        "texts": ["worth 20", "worth 90"],
+        "own": [0.0, 0.0],
         **more,
     }
 
 
-TEXTS = ["worth 20", "worth 90"]
-
-
 async def test_the_environments_own_rewards_are_kept_a_token_or_a_trajectory_each(faulty: FaultyServer) -> None:
     faulty.script(worth())
+    generator = judged(SkyGenerator, judge_at(faulty))()
     for own, expected in (([1.0, None], [1.2, 0.9]), ([[1.0, 0.0], [0.0, 0.25]], [[1.0, 0.2], [0.0, 1.15]])):
-        got = (await judged(Plain, judge_at(faulty))(TEXTS, own).generate(batch("aa")))["rewards"]
+        got = (await generator.generate(batch("aa", own=own)))["rewards"]
         assert [pytest.approx(one) for one in expected] == got
 
 
 async def test_what_cannot_be_compared_is_refused(faulty: FaultyServer) -> None:
-    made = judged(Plain, judge_at(faulty))
+    generator = judged(SkyGenerator, judge_at(faulty))()
     with pytest.raises(ConfigError, match="step_wise_trajectories=false"):
-        await made(TEXTS, [0.0, 0.0], is_last_step=[True, True]).generate(batch("aa"))
+        await generator.generate(batch("aa", more={"is_last_step": [True, True]}))
     with pytest.raises(ConfigError, match="no trajectory_ids"):
-        await made(TEXTS, [0.0, 0.0]).generate(batch("aa", trajectory_ids=None))
+        await generator.generate(batch("aa", trajectory_ids=None))
 
 
 def test_the_judged_generator_has_the_signature_of_its_own() -> None:
-    made = judged(Plain, "embedded")
-    assert issubclass(made, Plain)
-    assert inspect.signature(made.generate) == inspect.signature(Plain.generate)
+    made = judged(SkyGenerator, "embedded")
+    assert issubclass(made, SkyGenerator)
+    assert inspect.signature(made.generate) == inspect.signature(SkyGenerator.generate)
 
 
 async def test_the_step_that_scheduled_a_batch_is_its_rollouts_version_of_the_policy(faulty: FaultyServer) -> None:
     faulty.script(worth())
     watcher = Seen()
-    made = judged(Plain, judge_at(faulty, watchers=[watcher]))
+    generator = judged(SkyGenerator, judge_at(faulty, watchers=[watcher]))()
     for about in ({}, {"batch_metadata": SimpleNamespace(global_step=12)}):
-        await made(TEXTS, [0.0, 0.0]).generate(batch("aa", **about))
+        await generator.generate(batch("aa", **about))
     assert [group.extra.get("policy_version") for group in watcher.groups] == [None, 12]
 
 

@@ -10,20 +10,15 @@ from typing import Any
 
 import pytest
 
-from calipers.errors import ConfigError, InputError
+from calipers.errors import ConfigError
 from calipers.trainers.slime import group_rm
 from engine_contract import require_exact_ties, require_failures_without_effect
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
 from trainer_adapters import Seen
+from trainer_adapters import slime_sample as sample
 
 GROUP = SimpleNamespace(group_rm=True)
-
-
-def sample(text: str, *, prompt: str = "Tell a joke.", status: str = "completed", **fields: Any) -> Any:
-    """What the adapter reads of slime's samples; the engine's own are used below."""
-    state = SimpleNamespace(value=status)
-    return SimpleNamespace(prompt=prompt, response=text, status=state, **{"metadata": {}, "label": None, **fields})
 
 
 async def test_the_label_is_shown_as_a_reference_where_asked_for(faulty: FaultyServer) -> None:
@@ -46,8 +41,6 @@ async def test_single_samples_and_fanned_out_ones_are_refused_with_the_remedy(fa
         await reward(SimpleNamespace(group_rm=False), sample("worth 20"))
     with pytest.raises(ConfigError, match="returns one sample"):
         await reward(GROUP, [[sample("worth 20")], [sample("worth 90")]])
-    with pytest.raises(InputError, match="different prompts"):
-        await reward(GROUP, [sample("worth 20"), sample("worth 90", prompt="Sing.")])
 
 
 async def test_the_weight_versions_that_the_server_named_are_recorded_with_the_sample(faulty: FaultyServer) -> None:
@@ -134,16 +127,3 @@ async def test_slime_trains_on_comparisons_never_on_a_failed_one_and_its_filter_
 
     await require_failures_without_effect(faulty, train)
     await require_exact_ties(faulty, train)
-
-
-async def test_a_file_of_two_lines_is_what_the_flag_names(
-    engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from slime.utils.misc import load_function  # noqa: PLC0415 - only where slime is
-
-    code = "from calipers.trainers.slime import group_rm\nreward = group_rm('embedded')\n"
-    (tmp_path / "judge_rm.py").write_text(code, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    reward = load_function("judge_rm.reward")
-    rewards = await reward(GROUP, [sample("Why did the lamp cross the road? To lighten up."), sample("")])
-    assert len(set(rewards)) == 2

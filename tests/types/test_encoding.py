@@ -2,7 +2,7 @@ import json
 import math
 from enum import Enum, IntEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -66,18 +66,23 @@ class Row(list[object]):
     pass
 
 
-def test_named_tuples_and_other_kinds_of_lists_are_lists():
-    value = {"p": Pair(1, Three.THREE), "r": Row([Pair(1, Three.THREE), "x"]), "t": (1, "y")}
-    read = {"p": [1, 3], "r": [[1, 3], "x"], "t": [1, "y"]}
-    assert json.loads(to_json(value)) == read
-    assert json.loads(to_json_text([value, {7: 2**70}])) == [read, {"7": 2**70}]
+class Word(str):
+    """Text of a subclass, as some libraries return it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "another text"
 
 
-def test_kinds_of_numbers_and_mappings_are_what_they_stand_for():
-    value = {"n": Three.THREE, "s": Red.RED, "x": np.float64(0.5), "m": MappingProxyType({"a": (1, 2)})}
-    read = {"n": 3, "s": "red", "x": 0.5, "m": {"a": [1, 2]}}
-    assert json.loads(to_json(value)) == read
-    assert json.loads(to_json([value, {7: 2**70}])) == [read, {"7": 2**70}]
+def test_kinds_of_lists_numbers_text_and_mappings_are_what_they_stand_for():
+    lists: Any = {"p": Pair(1, Three.THREE), "r": Row([Pair(1, Three.THREE), "x"]), "t": (1, "y")}
+    others: Any = {"n": Three.THREE, "s": Red.RED, "x": np.float64(0.5), "m": MappingProxyType({"a": (1, 2)})}
+    read = {"p": [1, 3], "r": [[1, 3], "x"], "t": [1, "y"], "n": 3, "s": "red", "x": 0.5, "m": {"a": [1, 2]}}
+    assert json.loads(to_json(lists | others)) == read
+    assert json.loads(to_json([lists | others, {7: 2**70}])) == [read, {"7": 2**70}]
+    assert json.loads(to_json_text([lists, {7: 2**70}])) == [{key: read[key] for key in lists}, {"7": 2**70}]
+    assert to_json([Word("red")]) == b'["red"]'
 
 
 def test_what_is_no_number_is_null_and_what_has_no_json_form_is_refused():
@@ -89,41 +94,29 @@ def test_what_is_no_number_is_null_and_what_has_no_json_form_is_refused():
             to_json({"a": value})
 
 
-class Word(str):
-    """Text of a subclass, as some libraries return it."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return "another text"
-
-
-def test_text_of_a_subclass_is_the_text_it_holds():
-    assert to_json([Word("red")]) == b'["red"]'
-
-
-def test_json_of_millions_of_values_is_refused_and_long_strings_are_not():
-    require_small_when_decoded(b"[" + b"0," * 3_000_000 + b"0]")
-    with pytest.raises(ValueError, match="too many values"):
-        require_small_when_decoded(b"[" + b"0," * 3_400_000 + b"0]")
-    require_small_when_decoded(b'["' + b"{[," * 3_000_000 + b'"]')
-    require_small_when_decoded(b'["' + b"x" * 9_000_000 + b'"]')
-
-
-def test_json_of_a_million_strings_is_read_and_of_more_is_refused():
-    require_small_when_decoded(b"[" + b'""' * 2**20 + b"]")
-    with pytest.raises(ValueError, match="too many values"):
-        require_small_when_decoded(b"[" + b'""' * (2**20 + 1) + b"]")
-    require_small_when_decoded(b'["' + b'\\"' * 2_200_000 + b'"]')
-
-
-def test_tiny_values_are_refused_where_they_would_fill_memory_and_a_small_text_never_is():
-    blank = b" " * (2**27 // 100)  # a smaller text is not examined
-    for mark, size in ((b"{", 200), (b"[", 64), (b",", 40)):
-        require_small_when_decoded(mark * (2**27 // size) + blank)
+def test_json_of_millions_of_values_is_refused_and_long_strings_and_small_texts_never():
+    """A text below a hundredth of 2**27 bytes is not examined; tiny values are counted by what they take in memory."""
+    blank = b" " * (2**27 // 100)
+    sizes = ((b"{", 200), (b"[", 64), (b",", 40))
+    taken = {
+        "numbers": b"[" + b"0," * 3_000_000 + b"0]",
+        "marks in a string": b'["' + b"{[," * 3_000_000 + b'"]',
+        "a long string": b'["' + b"x" * 9_000_000 + b'"]',
+        "strings": b"[" + b'""' * 2**20 + b"]",
+        "quotes in a string": b'["' + b'\\"' * 2_200_000 + b'"]',
+        "small": b"{" * (2**27 // 100),
+        **{mark.decode(): mark * (2**27 // size) + blank for mark, size in sizes},
+    }
+    refused = {
+        "numbers": b"[" + b"0," * 3_400_000 + b"0]",
+        "strings": b"[" + b'""' * (2**20 + 1) + b"]",
+        **{mark.decode(): mark * (2**27 // size + 1) + blank for mark, size in sizes},
+    }
+    for text in taken.values():
+        require_small_when_decoded(text)
+    for text in refused.values():
         with pytest.raises(ValueError, match="too many values"):
-            require_small_when_decoded(mark * (2**27 // size + 1) + blank)
-    require_small_when_decoded(b"{" * (2**27 // 100))
+            require_small_when_decoded(text)
 
 
 def test_words_for_people():

@@ -24,33 +24,24 @@ def block(code: str) -> Any:
     return answered(f"Here it is:\n```python\n{code}\n```\nDone.")
 
 
-@pytest.mark.parametrize(("code", "met"), [
-    ("def add(a, b): return a + b", True),
-    ("def add(a, b): return 3", False),
-    ("def add(a, b): return 1 / 0", False),
-    ("def sub(a, b): return a - b", False),
-    ("def add(a, b)", False),
-    ("def add(a, b):\n while True: pass", False),
-    ("def add(a, b): return [0] * 10 ** 12", False),
-    ("import sys\nsys.exit()", False),
-    ("import sys\nsys.modules['os']._exit(0)", False),
-    ("class Yes:\n def __eq__(self, other): return True\ndef add(a, b): return Yes()", False),
-    ("class Int(int):\n def __eq__(self, other): return True\ndef add(a, b): return Int(3)", False),
-    ("import numpy\ndef add(a, b): return a + b", None),
-    ("open('/expected')\ndef add(a, b): return a + b", None),
-    ("def add(a, b): return True if a == 1 else [1, 2]", False),
-])  # fmt: skip
-def test_functions_are_called_and_compared_outside(code: str, met: Any, sandbox: Sandbox) -> None:
-    found = CodeTests(ADD, sandbox=sandbox)(block(code))
-    assert found.met is met, found
+FUNCTIONS: dict[str, bool | None] = {
+    "def add(a, b): return a + b": True, "def add(a, b): return 3": False, "def add(a, b): return 1 / 0": False,
+    "def sub(a, b): return a - b": False, "def add(a, b)": False, "def add(a, b):\n while True: pass": False,
+    "def add(a, b): return [0] * 10 ** 12": False, "import sys\nsys.exit()": False,
+    "import sys\nsys.modules['os']._exit(0)": False, "def add(a, b): return True if a == 1 else [1, 2]": False,
+    "class Yes:\n def __eq__(self, other): return True\ndef add(a, b): return Yes()": False,
+    "class Int(int):\n def __eq__(self, other): return True\ndef add(a, b): return Int(3)": False,
+    "import numpy\ndef add(a, b): return a + b": None, "open('/expected')\ndef add(a, b): return a + b": None,
+    # What a program prints or sends is taken for its values, and those are compared with what it never saw.
+    "import sys\nos = sys.modules['os']\nos.write(0, b'{\"values\": [true]}')\nos._exit(0)": False,
+    "import sys\ndef add(a, b):\n f = sys._getframe(1)\n return [str(f.f_locals), '3']": False,
+}  # fmt: skip
 
 
-def test_a_program_that_forges_success_on_its_way_out_has_to_know_the_answer(sandbox: Sandbox) -> None:
-    """What it prints or sends is taken for its values, and those are compared with what it never saw."""
-    forge = "import sys\nos = sys.modules['os']\nos.write(0, b'{\"values\": [true]}')\nos._exit(0)"
-    assert CodeTests(ADD, sandbox=sandbox)(block(forge)).met is False
-    look = "import sys\ndef add(a, b):\n f = sys._getframe(1)\n return [str(f.f_locals), '3']"
-    assert CodeTests(ADD, sandbox=sandbox)(block(look)).met is False
+def test_functions_are_called_and_compared_outside(sandbox: Sandbox) -> None:
+    check = CodeTests(ADD, sandbox=sandbox)
+    found = {code: check(block(code)).met for code in FUNCTIONS}
+    assert {code: met for code, met in found.items() if met is not FUNCTIONS[code]} == {}
 
 
 def test_programs_read_and_print(sandbox: Sandbox) -> None:
@@ -99,15 +90,16 @@ def test_arguments_that_are_bytes_or_complex_arrive(sandbox: Sandbox) -> None:
 
 
 def test_a_case_that_no_code_could_meet_is_a_mistake_in_the_settings() -> None:
-    with pytest.raises(ConfigError, match="case 2 contains a value of type object"):
-        CodeTests((Call("f", (), 1), Call("f", (), object())))
-    with pytest.raises(ConfigError, match="case 1 contains a value of type range"):
-        CodeTests((Call("f", (range(3),), 1),))
-    with pytest.raises(ConfigError, match="at least one case"):
-        CodeTests(())
-    for tolerance in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(ConfigError, match="tolerance"):
-            CodeTests((Call("f", (), 1),), tolerance=tolerance)
+    one = (Call("f", (), 1),)
+    mistakes: list[tuple[Any, dict[str, Any], str]] = [
+        ((*one, Call("f", (), object())), {}, "case 2 contains a value of type object"),
+        ((Call("f", (range(3),), 1),), {}, "case 1 contains a value of type range"),
+        ((), {}, "at least one case"),
+        *((one, {"tolerance": tolerance}, "tolerance") for tolerance in (-1.0, float("nan"), float("inf"))),
+    ]
+    for cases, options, words in mistakes:
+        with pytest.raises(ConfigError, match=words):
+            CodeTests(cases, **options)
 
 
 def test_asserts_become_cases_and_others_would_run_beside_the_code() -> None:

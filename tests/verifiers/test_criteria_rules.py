@@ -1,20 +1,22 @@
 """Criteria that rules decide, from end to end: no judge for them, and no number for what cannot be told."""
 
-import json
 import time
+from importlib import util
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import calipers
-from calipers.config.settings import Settings
+from answers import answered
 from calipers.errors import ConfigError
-from calipers.inputs import read_groups
-from calipers.ledger import Ledger, Replayer
+from calipers.inputs import as_group
 from calipers.rubric import as_rubric
+from calipers.types import Criterion
+from calipers.verifiers.rubric_rules import criterion_verifier
 from calipers.verifiers.rules import check_group
 from grading import Grader, answers
+from replaying import replayed_lines, scored
 
 SHORT = {"id": "short", "text": "Has three words at most.", "points": 2, "rule": {"word_count": {"at_most": 3}}}
 COMMA = {"id": "comma", "text": "Has a comma.", "points": -1, "rule": {"regex": {"pattern": ",", "confined": False}}}
@@ -26,11 +28,9 @@ SCORES = [(2 + 3 - 1) / 5, 3 / 5, 2 / 5]
 BROKEN = {"rule": {"source": "def check_following(response): return 1 / 0"}}
 
 
-def judge(grader: Grader, *, rubric: Any = RUBRIC, **settings: Any) -> calipers.Judge:
-    grading = {key: settings.pop(key) for key in list(settings) if key in calipers.Grading.__dataclass_fields__}
-    return calipers.Judge.of(
-        {"judge": grader, "protocol": "checklist", "rubric": rubric, "grading": grading, **settings}
-    )
+def judge(grader: Grader, *, rubric: Any = RUBRIC, grading: Any = None, **settings: Any) -> calipers.Judge:
+    options = {"judge": grader, "protocol": "checklist", "rubric": rubric, "grading": grading or {}}
+    return calipers.Judge.of({**options, **settings})
 
 
 def scores(result: calipers.GroupResult) -> list[float | None]:
@@ -40,7 +40,7 @@ def scores(result: calipers.GroupResult) -> list[float | None]:
 @pytest.mark.parametrize(("mode", "calls"), [("all", 3), ("per_criterion", 3), ("chunks", 3), ("relative", 1)])
 async def test_a_judge_is_asked_about_the_rest_only(mode: str, calls: int) -> None:
     grader = Grader(TRUTH)
-    result = await judge(grader, mode=mode).score_group(GROUP)
+    result = await judge(grader, grading={"mode": mode}).score_group(GROUP)
     assert scores(result) == pytest.approx(SCORES)
     assert {request.ask.criteria for request in grader.asked} == {("kind",)}
     assert len(grader.asked) == calls
@@ -61,10 +61,8 @@ async def test_a_rubric_of_rules_alone_costs_nothing() -> None:
 
 async def test_a_rule_that_cannot_tell_is_ungraded_and_nobody_is_asked_about_it() -> None:
     grader = Grader(TRUTH)
-    rubric = [{**SHORT, "rule": BROKEN}, KIND]
-    result = await judge(grader, rubric=rubric).score_group(GROUP)
-    assert [one.status for one in result.trajectories] == ["abstained"] * 3
-    assert scores(result) == [None] * 3
+    result = await judge(grader, rubric=[{**SHORT, "rule": BROKEN}, KIND]).score_group(GROUP)
+    assert [(one.status, one.score) for one in result.trajectories] == [("abstained", None)] * 3
     assert "criterion 'short': " in str(result.trajectories[0].reason)
     assert "ZeroDivisionError" in str(result.trajectories[0].reason)
     assert grader.asked == []
@@ -81,10 +79,15 @@ async def test_an_answer_that_never_came_costs_its_own_score_only() -> None:
 
 async def test_a_violated_constraint_decides_under_all_or_nothing() -> None:
     grader = Grader(TRUTH)
-    result = await judge(grader, normaliser="all_or_nothing").score_group(GROUP)
+    result = await judge(grader, grading={"normaliser": "all_or_nothing"}).score_group(GROUP)
     assert scores(result) == [0.0, 0.0, 0.0]
     assert len(grader.asked) == 1  # about c, which broke no rule
     assert not any("criteria open" in warning for warning in result.warnings)
+
+
+def said(name: str, text: str, rule: Any) -> dict[str, Any]:
+    own = {"criteria": [{"text": "x", "rule": rule}]}
+    return {"id": name, "messages": [{"role": "assistant", "content": text}], "rubric": own}
 
 
 async def test_rules_see_the_context_and_a_trajectorys_own_rubric() -> None:
@@ -96,46 +99,29 @@ async def test_rules_see_the_context_and_a_trajectorys_own_rubric() -> None:
             {"role": "tool", "tool_call_id": "1", "content": "blue"},
         ],
         "trajectories": [
-            {"id": "q", "messages": [{"role": "assistant", "content": "It was blue then."}],
-             "rubric": {"criteria": [{"text": "Looks.", "rule": {"tool_called": {"name": "look"}}}]}},
-            {"id": "r", "messages": [{"role": "assistant", "content": "It was."}],
-             "rubric": {"criteria": [{"text": "Is short.", "rule": {"word_count": {"at_most": 1}}}]}},
+            said("q", "It was blue then.", {"tool_called": {"name": "look"}}),
+            said("r", "It was.", {"word_count": {"at_most": 1}}),
         ],
-    }  # fmt: skip
-    result = await judge(Grader(TRUTH), rubric=None).score_group(lines)
-    assert scores(result) == [1.0, 0.0]
-
-
-def test_a_rule_that_cannot_be_run_is_a_mistake_before_any_token() -> None:
-    with pytest.raises(ConfigError, match=r"criterion 'c1': rule: unknown verifier 'regx'; did you mean regex\?"):
-        judge(Grader(TRUTH), rubric=[{"text": "x", "rule": {"regx": {}}}])
-
-
-async def test_in_a_group_it_leaves_that_group_ungraded_and_says_so(tmp_path: Path) -> None:
-    good = {
-        "group_id": "g1",
-        "rubric": {"criteria": [SHORT]},
-        "trajectories": [{"id": "a", "messages": [{"role": "assistant", "content": "Hi"}]}],
     }
-    bad = good | {"group_id": "g2", "rubric": {"criteria": [{**SHORT, "rule": {"regx": {}}}]}}
-    file = tmp_path / "groups.jsonl"
-    file.write_text(json.dumps(good) + "\n" + json.dumps(bad))
+    assert scores(await judge(Grader(TRUTH), rubric=None).score_group(lines)) == [1.0, 0.0]
+
+
+async def test_a_rule_that_cannot_be_run_is_a_mistake_before_any_token_and_in_a_group_leaves_it_ungraded() -> None:
+    wrong = [{**SHORT, "rule": {"regx": {}}}]
+    with pytest.raises(ConfigError, match=r"criterion 'short': rule: unknown verifier 'regx'; did you mean regex\?"):
+        judge(Grader(TRUTH), rubric=wrong)
     asked = judge(Grader(TRUTH), rubric=None)
-    results = [await asked.score_group(group) for group in read_groups(file)]
+    plain = {"trajectories": [{"id": "a", "messages": [{"role": "assistant", "content": "Hi"}]}]}
+    good, bad = (as_group(plain | {"rubric": {"criteria": criteria}}) for criteria in ([SHORT], wrong))
+    results = [await asked.score_group(group) for group in (good, bad)]
     assert [scores(result) for result in results] == [[1.0], [None]]
     assert any("unknown verifier 'regx'" in warning for warning in results[1].warnings)
 
 
 async def test_a_run_with_rules_replays_byte_for_byte(tmp_path: Path) -> None:
-    file = str(tmp_path / "run.db")
-    async with judge(Grader(TRUTH), ledger=file) as recording:
-        recorded = [result.to_dict() async for result in recording.score_groups([GROUP], ordered=True)]
-    ledger = Ledger(file, create=False)
-    store = Replayer(ledger)
-    again = calipers.Judge.replaying(Settings.of(store.recorded.settings), store)
-    replayed = [result.to_dict() async for result in again.score_groups(store.groups(), ordered=True)]
-    ledger.close()
-    assert json.dumps(replayed) == json.dumps(recorded)
+    file = tmp_path / "run.db"
+    recorded = await scored(file, Grader(TRUTH), [GROUP], protocol="checklist", rubric=RUBRIC)
+    assert await replayed_lines(file) == recorded
 
 
 async def test_a_deadline_starts_with_the_group_and_not_after_its_rules(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,3 +135,52 @@ async def test_a_deadline_starts_with_the_group_and_not_after_its_rules(monkeypa
     assert result.status == "failed"
     assert "deadline of 0.05 s" in str(result.trajectories[0].reason)
     assert grader.asked == []  # a call that would be broken off at once may be billed
+
+
+# --- what a rule may be
+
+
+def verdict(rule: Any, answer: str) -> bool | None:
+    (criterion,) = as_rubric([{"text": "x", "rule": rule}]).criteria
+    check = criterion_verifier(criterion)
+    assert check is not None
+    return check(answered(answer)).met
+
+
+@pytest.mark.parametrize(("rule", "good", "bad"), [
+    ({"ifeval": {"instruction_id": "length_constraints:number_words",
+                 "kwargs": {"num_words": 3, "relation": "at least"}}}, "a b c", "a b"),
+    ({"all_of": [{"numeric": {"expected": 42}}, {"not": {"exact": {"expected": "42"}}}]}, "It is 42", "42"),
+    ({"function": "word_count_range", "parameters": {"min": 2, "max": 3}}, "a b", "a"),
+    ({"function": "word_count_range", "parameters": {"max_words": 1}}, "a", "a b"),
+    ({"function": "word_count_range", "parameters": {"min_count": "2", "max_count": 3.0, "min": float("nan")}}, "a b",
+     "a"),
+    ({"function": "math_verify", "parameters": {"answer": 72.0}}, "#### 72", "#### 27"),
+])  # fmt: skip
+def test_a_rule_is_a_verifier_by_name_or_one_of_ruscarls_two_functions(rule: Any, good: str, bad: str) -> None:
+    if rule.get("function") == "math_verify" and util.find_spec("math_verify") is None:
+        pytest.skip("math-verify is not installed: pip install 'calipers[maths]'")
+    assert (verdict(rule, good), verdict(rule, bad)) == (True, False)
+
+
+def test_a_wrong_rule_names_its_criterion_and_what_is_wrong() -> None:
+    words_of: list[tuple[Any, str]] = [
+        ({"ifeval": {"instruction_id": "punctuation:no_coma"}}, "'c1': rule: .*did you mean punctuation:no_comma"),
+        ({"function": "word_count_range", "parameters": {"least": 3}}, "'c1': rule: .*'least' is unknown or repeats"),
+        ({"function": "word_count_range", "parameters": {"min": 3, "min_words": 3}}, "'min_words' is unknown or rep"),
+        ({"function": "math_verify", "parameters": {}}, "'c1': rule: .*parameters must be the answer alone"),
+        ({"exact": {"expected": {1, 2}}}, "'c1': rule: .*not JSON serializable"),
+        ({"exact": {}, "regex": {}}, "rule must be one check"),
+        (7, "rule must be an object"),
+        ({"function": "exec", "parameters": {}}, "function 'exec' is unknown"),
+        ({"function": "math_verify", "parameters": [1]}, "parameters must be an object"),
+    ]
+    for rule, words in words_of:
+        with pytest.raises(ConfigError, match=words):
+            verdict(rule, "")
+
+
+def test_the_same_rule_is_built_once_and_none_is_none() -> None:
+    first, second = (Criterion(name, name, rule={"exact": {"expected": "yes"}}) for name in "ab")
+    assert criterion_verifier(first) is criterion_verifier(second)
+    assert criterion_verifier(Criterion("a", "x")) is None

@@ -20,64 +20,51 @@ needs_math_verify = pytest.mark.skipif(
     util.find_spec("math_verify") is None, reason="math-verify is not installed: pip install 'calipers[maths]'"
 )
 
-VERDICTS: dict[tuple[str, str], bool | None] = {
-    (r"\frac{1}{2}", r"So the answer is $\boxed{0.5}$."): True,
-    (r"3\sqrt{13}", r"\boxed{\sqrt{117}}"): True,
-    (r"3\sqrt{13}", r"\boxed{\sqrt{118}}"): False,
-    ("42", "First 17, then \\boxed{7}. No: \\boxed{42}"): True,
-    ("42", "We find 17 apples, and so there are 42 pears."): True,
-    ("42", "The answer is 43."): False,
-    ("42", r"The answer is \boxed{"): None,
-    (r"10,\!080", r"\boxed{10080}"): True,
-    ("(x-3)(x+4)", r"\boxed{x^2+x-12}"): True,
-    ("(x-3)(x+4)", r"\boxed{x^2+x-13}"): False,
-    ("2^{99}", r"\boxed{(2^{99}) + 1}"): False,
-    (r"\{1,3\}", r"\boxed{\{3,1\}}"): True,
-    ("(1,3)", r"\boxed{(3,1)}"): False,
-    ("(2,12,10)", r"\boxed{\{2, 12, 10\}}"): None,
-    ("[0,1)", r"\boxed{[0,1]}"): False,
-    (r"1 \pm \sqrt{19}", r"\boxed{1+\sqrt{19}, 1-\sqrt{19}}"): True,
-    ("y = 2x + 3", r"\boxed{y=3+2x}"): True,
-    (r"10\text{ cm}", r"\boxed{10}"): True,
-    (r"10\text{ cm}", r"\boxed{10\text{ kg}}"): None,
-    (r"10\text{ cm}", "10 m"): None,
-    (r"50\%", r"\boxed{0.5}"): True,
-    (r"50\%", r"\boxed{51\%}"): False,
-    ("2516_8", r"\boxed{2516_7}"): None,
-    (r"90^\circ", r"\boxed{90°}"): True,
-    ("3.21", r"\boxed{3.22}"): False,
-    (r"\frac{1}{3}", r"\boxed{0.333}"): None,
-    (r"\text{(B)}", r"\boxed{B}"): True,
-    (r"\text{(B)}", r"\boxed{C}"): False,
-    (r"\text{Evelyn}", r"\boxed{evelyn}"): True,
-    (r"e^{i\pi}", r"\boxed{-1}"): True,
-    ("2i", r"\boxed{(1+i)^2}"): True,
-    ("2i", r"\boxed{-2i}"): False,
-    ("1.5e8", r"\boxed{150000000}"): True,
+VERDICTS: list[tuple[str, dict[str, bool | None]]] = [
+    (r"\frac{1}{2}", {r"So the answer is $\boxed{0.5}$.": True}),
+    (r"3\sqrt{13}", {r"\boxed{\sqrt{117}}": True, r"\boxed{\sqrt{118}}": False}),
+    ("42", {r"First 17, then \boxed{7}. No: \boxed{42}": True, "We find 17 apples, and so there are 42 pears.": True,
+            "The answer is 43.": False, r"The answer is \boxed{": None, r"\boxed{forty-two}": None}),
+    ("3", {r"<think>It is \boxed{3}.</think>\boxed{4}": False, r"<think>\boxed{3}": None, "x" * 5000: None}),
+    (r"10,\!080", {r"\boxed{10080}": True}),
+    ("(x-3)(x+4)", {r"\boxed{x^2+x-12}": True, r"\boxed{x^2+x-13}": False}),
+    ("2^{99}", {r"\boxed{(2^{99}) + 1}": False}),
+    (r"\{1,3\}", {r"\boxed{\{3,1\}}": True}),
+    ("(1,3)", {r"\boxed{(3,1)}": False}),
+    ("(2,12,10)", {r"\boxed{\{2, 12, 10\}}": None}),
+    ("[0,1)", {r"\boxed{[0,1]}": False}),
+    (r"1 \pm \sqrt{19}", {r"\boxed{1+\sqrt{19}, 1-\sqrt{19}}": True}),
+    ("y = 2x + 3", {r"\boxed{y=3+2x}": True}),
+    (r"10\text{ cm}", {r"\boxed{10}": True, r"\boxed{10\text{ kg}}": None, "10 m": None}),
+    (r"50\%", {r"\boxed{0.5}": True, r"\boxed{51\%}": False}),
+    ("2516_8", {r"\boxed{2516_7}": None}),
+    (r"90^\circ", {r"\boxed{90°}": True, r"\boxed{\frac{\pi}{2}}": None}),
+    ("3.21", {r"\boxed{3.22}": False}),
+    (r"\frac{1}{3}", {r"\boxed{0.333}": None}),
+    (r"\text{(B)}", {r"\boxed{B}": True, r"\boxed{C}": False}),
+    (r"e^{i\pi}", {r"\boxed{-1}": True}),
+    ("2i", {r"\boxed{(1+i)^2}": True, r"\boxed{-2i}": False}),
+    ("1.5e8", {r"\boxed{150000000}": True}),
     # where the two may be the same answer, nobody is marked wrong
-    (r"\text{Evelyn}", r"\boxed{\text{Navin}}"): None,
-    ("a circle", r"\boxed{\text{circle}}"): None,
-    ("no solution", r"\boxed{\emptyset}"): None,
-    (r"\mathbb{R}", r"\boxed{\text{all real numbers}}"): None,
-    ("Yes", r"\boxed{\text{Yes, it is possible}}"): None,
-    ("x^2+C", r"\boxed{x^2+K}"): None,
-    ("x^2+C", r"\boxed{x^2}"): None,
-    (r"\ln|x|+C", r"\boxed{\ln(2|x|)+C}"): None,
-    ("42", r"\boxed{forty-two}"): None,
-    (r"\$5", r"\boxed{500\text{ cents}}"): None,
-    (r"90^\circ", r"\boxed{\frac{\pi}{2}}"): None,
-    (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\boxed{(1,2)}"): None,
-    ("(1+t, 2-t)", r"\boxed{(1+s, 2-s)}"): None,
-    (r"\pi k, k \in \mathbb{Z}", r"\boxed{\pi n, n \in \mathbb{Z}}"): None,
-    # what takes for ever ends, and is no verdict
-    ("7", r"\boxed{9^{9^{9^{9}}}!}"): None,
-}  # fmt: skip
+    (r"\text{Evelyn}", {r"\boxed{evelyn}": True, r"\boxed{\text{Navin}}": None}),
+    ("a circle", {r"\boxed{\text{circle}}": None}),
+    ("no solution", {r"\boxed{\emptyset}": None}),
+    (r"\mathbb{R}", {r"\boxed{\text{all real numbers}}": None}),
+    ("Yes", {r"\boxed{\text{Yes, it is possible}}": None}),
+    ("x^2+C", {r"\boxed{x^2+K}": None, r"\boxed{x^2}": None}),
+    (r"\ln|x|+C", {r"\boxed{\ln(2|x|)+C}": None}),
+    (r"\$5", {r"\boxed{500\text{ cents}}": None}),
+    (r"\begin{pmatrix}1\\2\end{pmatrix}", {r"\boxed{(1,2)}": None}),
+    ("(1+t, 2-t)", {r"\boxed{(1+s, 2-s)}": None}),
+    (r"\pi k, k \in \mathbb{Z}", {r"\boxed{\pi n, n \in \mathbb{Z}}": None}),
+    ("7", {r"\boxed{9^{9^{9^{9}}}!}": None}),  # what takes for ever ends, and is no verdict
+]  # fmt: skip
 
 
 @needs_math_verify
 def test_answers_get_their_verdicts() -> None:
-    found = {(gold, text): MathsEquivalence(gold)(answered(text)).met for gold, text in VERDICTS}
-    assert {pair: met for pair, met in found.items() if met is not VERDICTS[pair]} == {}
+    found = [(gold, {text: MathsEquivalence(gold)(answered(text)).met for text in texts}) for gold, texts in VERDICTS]
+    assert [(mine, other) for mine, other in zip(found, VERDICTS, strict=True) if mine != other] == []
 
 
 @needs_math_verify
@@ -102,13 +89,6 @@ def test_no_right_answer_is_refused_and_no_wrong_one_met() -> None:
 def test_an_expression_is_needed(expected: Any) -> None:
     with pytest.raises(ConfigError, match="must be an expression"):
         MathsEquivalence(expected)
-
-
-@needs_math_verify
-def test_only_the_answer_counts_and_not_the_reasoning_before_it() -> None:
-    assert MathsEquivalence("3")(answered("<think>It is \\boxed{3}.</think>\\boxed{4}")).met is False
-    assert MathsEquivalence("3")(answered("<think>\\boxed{3}")).met is None
-    assert MathsEquivalence("3")(answered("x" * 5000)).met is None
 
 
 def test_without_math_verify_the_remedy_is_named_before_any_answer_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:

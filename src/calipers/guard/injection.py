@@ -7,14 +7,14 @@ protect; the search is a sign of what a policy learns. ``judging.excluded`` deci
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.guard.plain import PlainText, hidden_texts, plain_text, split_name
+from calipers.guard.plain import PlainText, has_letters_beyond_ascii, hidden_texts, plain_text, split_name
 from calipers.guard.vocabulary import CERTAINTIES, Hit, word_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
 from calipers.types.encoding import read_packaged_toml
@@ -26,6 +26,8 @@ _Known: TypeAlias = dict[str, tuple[Attack, ...]]
 _PIECE: Final = 2**16
 _OVERLAP: Final = 2**9
 """Longer texts are searched in pieces of ``_PIECE`` characters, each followed by this many of the next piece."""
+_SCREENED: Final = 2**12
+"""Short texts are screened together up to about this many characters."""
 _MOST_READ: Final = 2**14
 """At most this many characters of a piece are read, those at its beginning and its end."""
 _BESIDE: Final = 120
@@ -96,7 +98,7 @@ def _search(texts: Collection[str]) -> Steps[_Known]:
     """Return the attacks in each of ``texts``, in steps."""
     known: _Known = dict.fromkeys(texts, ())
     size = 0
-    for text in known:
+    for text in _not_screened(known):
         hits: list[Attack] = []
         for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
             piece = text[begin : begin + _PIECE + _OVERLAP]
@@ -111,6 +113,30 @@ def _search(texts: Collection[str]) -> Steps[_Known]:
         if hits:
             known[text] = _most_certain_of_each_kind(hits)
     return known
+
+
+def _not_screened(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the ``texts`` that need a search: one look at many short ones passes nearly all of them.
+
+    Letters beyond ASCII are not looked at together, because a plain form may have another length.
+    """
+    screened: list[str] = []
+    size = 0
+    for text in texts:
+        if len(text) > _SCREENED or has_letters_beyond_ascii(text):
+            yield text
+            continue
+        screened.append(text)
+        size += len(text)
+        if size > _SCREENED:
+            yield from screened * _may_attack("\n".join(screened))
+            screened, size = [], 0
+    yield from screened * _may_attack("\n".join(screened))
+
+
+def _may_attack(text: str) -> bool:
+    plain = plain_text(text)
+    return bool(_windows(plain)) or next(hidden_texts(text, plain), None) is not None
 
 
 @cache

@@ -93,7 +93,7 @@ def plain_text(text: str) -> PlainText:
 
 def has_letters_beyond_ascii(text: str) -> bool:
     """Whether a text has letters, digits, marks or invisible characters beyond ASCII, and not only punctuation."""
-    return any(map(_is_letter, _beyond_ascii(text)))
+    return not text.isascii() and any(map(_is_letter, _beyond_ascii(text)))
 
 
 def _beyond_ascii(text: str) -> set[str]:

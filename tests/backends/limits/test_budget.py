@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +14,18 @@ from hypothesis import strategies as st
 
 import calipers
 from backends.asking import question
+from backends.virtual import Server
 from calipers.backends.limits.budget import Amount, Budget, Price, Purse, find_pricing, question_bytes
 from calipers.backends.limits.limited import Limited
-from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
+from calipers.errors import ConfigError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest, Usage
 from groups import FOUR, group_of
 
+USED = Usage(100, 20)
 
-@dataclass
-class Server:
-    """Each answer takes ``usage``; ``error`` is raised instead."""
 
-    usage: Usage = Usage(100, 20)
-    error: BackendError | None = None
-    endpoint: str = "here"
-    model: str = "m"
-    requests: list[JudgeRequest] = field(default_factory=list)
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        await asyncio.sleep(0)
-        self.requests.append(request)
-        if self.error is not None:
-            raise self.error
-        scores = {key: 90 - 10 * place for place, key in enumerate(request.keys)}
-        return Completion(json.dumps({"scores": scores}), usage=self.usage)
+def serving(usage: Usage = USED, **how: Any) -> Server:
+    return Server(usage=usage, seconds=0, **how)
 
 
 def limited(server: Server, **options: Any) -> Limited:
@@ -53,10 +40,10 @@ async def ask(judge: Limited, count: int, **asked: Any) -> list[BaseException]:
 
 async def test_exactly_as_many_calls_are_made_as_may_be_by_all_that_share_it(caplog: pytest.LogCaptureFixture) -> None:
     purse = Purse({"calls": 7})
-    first, second = Server(), Server()
+    first, second = serving(), serving()
     judges = [limited(server, budget=purse) for server in (first, second)]
     failed = [one for judge in judges for one in await ask(judge, 10)]
-    assert len(first.requests) + len(second.requests) == 7
+    assert len(first.began) + len(second.began) == 7
     assert len(failed) == 13
     assert all(isinstance(error, PermanentError) and error.kind == "budget" and error.fatal for error in failed)
     assert str(failed[0]) == "the budget is spent: 7 of 7 calls are spent"
@@ -70,15 +57,15 @@ def test_tokens_are_never_exceeded_and_what_was_reserved_too_much_comes_back(
 ) -> None:
     class Varied(Server):
         async def complete(self, request: JudgeRequest) -> Completion:
-            read, written = answers[len(self.requests) % len(answers)]
+            read, written = answers[len(self.began) % len(answers)]
             self.usage = Usage(read + 1, written)
             return await super().complete(request)
 
-    server = Varied()
+    server = Varied(seconds=0)
     judge = limited(server, budget={"tokens": tokens}, max_tokens=200)
     failed = asyncio.run(ask(judge, 60, text="x" * 303, max_tokens=200))
     assert judge.spent.tokens <= tokens
-    assert len(server.requests) + len(failed) == 60
+    assert len(server.began) + len(failed) == 60
     if failed:
         assert judge.spent.tokens + 200 + 101 > tokens  # not one more could have been afforded for certain
     assert judge._purse is not None
@@ -86,7 +73,7 @@ def test_tokens_are_never_exceeded_and_what_was_reserved_too_much_comes_back(
 
 
 def test_loops_in_several_threads_share_a_budget_and_a_cancelled_wait_leaves_nothing() -> None:
-    server = Server()
+    server = serving()
     judge = limited(server, budget={"tokens": 40_000}, max_tokens=200)
 
     async def many() -> None:
@@ -107,10 +94,10 @@ def test_loops_in_several_threads_share_a_budget_and_a_cancelled_wait_leaves_not
 
 
 async def test_dollars_are_counted_as_the_server_or_the_price_says() -> None:
-    server = Server(Usage(1000, 100))
+    server = serving(Usage(1000, 100))
     judge = limited(server, price=(10.0, 100.0), budget={"usd": 0.11}, max_tokens=100)
     failed = await ask(judge, 10, text="x" * 3000, max_tokens=100)
-    assert len(server.requests) == 5  # 2 cents each
+    assert len(server.began) == 5  # 2 cents each
     assert judge.spent.usd == pytest.approx(0.10)
     assert "0.1000 of 0.1100 US dollars are spent, and one more call may take 0.0200" in str(failed[0])
 
@@ -121,7 +108,7 @@ async def test_a_call_whose_usage_nobody_states_counts_for_what_it_may_have_cost
     wrong = []
     kinds: dict[Any, tuple[int, int]] = {**free, **billed, "server": (1, 0)}
     for kind, spent in kinds.items():
-        server = Server(Usage(), error=None if kind is None else TransientError(kind, "no"))
+        server = serving(Usage(), always=None if kind is None else TransientError(kind, "no"))
         judge = limited(server, budget=Budget(calls=5, tokens=5000), max_tokens=200)
         await ask(judge, 1, text="x" * 300, max_tokens=200)
         if (judge.spent.calls, judge.spent.tokens) != spent:
@@ -130,7 +117,7 @@ async def test_a_call_whose_usage_nobody_states_counts_for_what_it_may_have_cost
 
 
 async def test_a_call_that_was_broken_off_counts_in_full() -> None:
-    judge = limited(Server(), budget={"calls": 5, "tokens": 5000}, max_tokens=200)
+    judge = limited(serving(), budget={"calls": 5, "tokens": 5000}, max_tokens=200)
     call = asyncio.create_task(judge.complete(question("x" * 300, max_tokens=200)))
     await asyncio.sleep(0)
     call.cancel()
@@ -145,7 +132,7 @@ def test_a_budget_that_cannot_work_is_refused_before_anything_is_asked() -> None
         ({"usd": 0}, "above 0"), ({"usd": "5"}, "above 0"), ({"calls": True}, "above 0"), (5, "budget=5"),
     ):  # fmt: skip
         with pytest.raises(ConfigError, match=complaint):
-            limited(Server(), budget=budget, max_tokens=200)
+            limited(serving(), budget=budget, max_tokens=200)
 
 
 # --- in a run ---------------------------------------------------------------------------------------------------------
@@ -156,11 +143,11 @@ GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"What is 17 + 25, for the {
 async def test_groups_beyond_the_budget_fail_with_the_reason_and_a_later_run_goes_on(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     for already in (0, 2, 4):
-        server = Server()
+        server = serving()
         async with calipers.Judge(server, budget={"calls": 2}, ledger=ledger) as judge:
             results = [result async for result in judge.score_groups(GROUPS, ordered=True)]
         scored = [result for result in results if result.status == "scored"]
-        assert (len(server.requests), len(scored)) == (2, already + 2)
+        assert (len(server.began), len(scored)) == (2, already + 2)
         for result in results[already + 2 :]:
             assert result.rewards == [None] * 4
             assert {one.reason for one in result.trajectories} == {"the budget is spent: 2 of 2 calls are spent"}
@@ -178,7 +165,7 @@ async def test_what_an_answer_cost_and_that_unknown_is_not_free() -> None:
         (Usage(10, 10), (0.0, 0.0), 0.0),
         (Usage(10, 10), None, None),
     ):
-        answered = await limited(Server(usage), price=price).complete(question())
+        answered = await limited(serving(usage), price=price).complete(question())
         assert answered.usage.cost_usd == (None if cost is None else pytest.approx(cost)), usage
 
 

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 import calipers
 from backends.asking import question
-from backends.virtual import now, run_virtually
+from backends.virtual import Server, now, run_virtually, virtually
 from calipers.backends.limits.limited import Limited
 from calipers.backends.limits.pool import Pool
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
+from calipers.interfaces import Backend
 from calipers.trainers.art.judge import judge_for
 from calipers.types import Completion, FailedCall, JudgeRequest, Usage
 from groups import FOUR, group_of
@@ -33,40 +34,8 @@ DOWN = TransientError("unreachable", f"nothing answers there: {TEXT}")
 REVOKED = PermanentError("unauthorized", "the key is not accepted", fatal=True)
 
 
-class World:
-    """A clock that only sleeping moves, and a backend that fails as listed before it answers."""
-
-    endpoint = "here"
-    model = "m"
-
-    def __init__(self, *errors: BackendError, always: BackendError | None = None) -> None:
-        self.errors = list(errors)
-        self.always = always
-        self.now = 100.0
-        self.slept: list[float] = []
-        self.calls = 0
-
-    def clock(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        self.calls += 1
-        if self.always is not None:
-            raise self.always
-        self.now += 1.0
-        if self.errors:
-            raise self.errors.pop(0)
-        return Completion("done", latency=9.0)
-
-    def limited(self, *, top: bool = False, **options: Any) -> Limited:
-        judge = Limited(self, clock=self.clock, sleep=self.sleep, **options)
-        if top:
-            judge._draw = lambda _, longest: longest
-        return judge
+def limited(backend: Backend, **options: Any) -> Limited:
+    return Limited(backend, clock=now, **options)
 
 
 def died(retry_after: float | None = None) -> TransientError:
@@ -83,20 +52,22 @@ async def failure(judge: Limited, times: int = 1) -> BackendError:
 # --- retries ----------------------------------------------------------------------------------------------------------
 
 
+@virtually
 async def test_what_is_recorded_tells_of_all_attempts_and_the_recorded_answer_is_the_answer() -> None:
-    world = World(died(), died())
     kept: list[Completion] = []
 
     async def record(completion: Completion) -> Completion:
         kept.append(completion)
         return Completion("what is on record")
 
-    assert (await world.limited().complete_recorded(question(), record)).text == "what is on record"
-    assert [(one.text, one.attempts, one.latency) for one in kept] == [("done", 3, world.now - 100.0)]
-    own = await World().limited(attempts=None).complete(question())
+    judge = limited(Server(died(), died()))
+    assert (await judge.complete_recorded(question(), record)).text == "what is on record"
+    assert [(one.model, one.attempts, one.latency) for one in kept] == [("here", 3, now())]
+    own = await limited(Server(), attempts=None).complete(question())
     assert (own.attempts, own.latency) == (1, 9.0), "a backend that retries itself counts itself"
 
 
+@virtually
 async def test_it_gives_up_when_another_attempt_cannot_help_and_says_how_often_it_tried() -> None:
     for errors, options, calls, message in (
         ([REVOKED], {}, 1, "^the key is not accepted$"),
@@ -106,112 +77,90 @@ async def test_it_gives_up_when_another_attempt_cannot_help_and_says_how_often_i
         ([TransientError("bad_reply", "nothing")] * 9, {}, 2, "2 attempts"),
         ([died(60.0)], {"deadline": 10.0}, 1, r"the next try is 60\.\d s away, with 9\.0 s left"),
     ):
-        world = World(*errors)
+        server = Server(*errors)
         with pytest.raises(BackendError, match=message) as caught:
-            await world.limited(**options).complete(question())
-        assert (world.calls, caught.value.kind) == (calls, errors[calls - 1].kind)
+            await limited(server, **options).complete(question())
+        assert (len(server.began), caught.value.kind) == (calls, errors[calls - 1].kind)
 
 
+@virtually
 async def test_waits_double_up_to_thirty_seconds_and_are_never_shorter_than_the_server_asks() -> None:
-    world = World(*[died()] * 8)
-    await world.limited(top=True, attempts=9).complete(question())
-    assert world.slept == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
-    waits = set()
+    server = Server(*[died()] * 8, seconds=0)
+    judge = limited(server, attempts=9)
+    judge._draw = lambda _, longest: longest
+    await judge.complete(question())
+    waits = [later - earlier for earlier, later in pairwise(server.began)]
+    assert waits == pytest.approx([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0])
+    waits.clear()
     for _ in range(20):
-        world = World(died(20.0))
-        await world.limited(deadline=None).complete(question())
-        waits.add(world.slept[0])
-    assert len(waits) == 20, "clients that got the same Retry-After come back at different times"
+        server = Server(died(20.0), seconds=0)
+        await limited(server, deadline=None).complete(question())
+        waits.append(server.began[1] - server.began[0])
+    assert len(set(waits)) == 20, "clients that got the same Retry-After come back at different times"
     assert 20.0 <= min(waits) <= max(waits) <= 20.5
 
 
+@virtually
 async def test_each_failed_call_is_reported_once_also_through_two_limits_and_for_one_error_object() -> None:
     for errors in ([died()] * 2, [(same := died()), same]):
         failed: list[FailedCall] = []
         request = replace(question(), on_failed_call=failed.append)
-        world = World(*errors)
-        await Limited(world.limited(base=0), attempts=None).complete(request)
+        await Limited(limited(Server(*errors), base=0), attempts=None).complete(request)
         assert [(one.kind, one.usage) for one in failed] == [("server", Usage(cost_usd=0.0))] * 2
 
 
 async def test_what_is_no_backend_error_passes_through_and_is_reported() -> None:
-    class Broken(World):
+    class Broken(Server):
         async def complete(self, request: JudgeRequest) -> Any:
             return "no Completion"
 
-    class Cancels(World):
+    class Cancels(Server):
         async def complete(self, request: JudgeRequest) -> Completion:
             raise asyncio.CancelledError
 
     failed: list[FailedCall] = []
     for judge, kind in ((Broken(), TypeError), (Cancels(), RuntimeError)):
         with pytest.raises(kind):
-            await judge.limited().complete(replace(question(), on_failed_call=failed.append))
+            await limited(judge).complete(replace(question(), on_failed_call=failed.append))
     assert [one.kind for one in failed] == ["internal", "broken_off"]
 
 
 # --- calls in flight, calls a minute ----------------------------------------------------------------------------------
 
 
-class Gate:
-    """Counts what is in flight."""
-
-    endpoint, model = "here", "m"
-
-    def __init__(self) -> None:
-        self.inside = self.most = 0
-        self.asked: list[float] = []
-        self.fails = False
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        self.asked.append(now())
-        self.inside += 1
-        self.most = max(self.most, self.inside)
-        try:
-            await asyncio.sleep(0)
-            if self.fails:
-                raise died()
-            return Completion("done")
-        finally:
-            self.inside -= 1
-
-
+@virtually
 async def test_failures_and_cancellations_give_their_place_back() -> None:
-    gate = Gate()
-    judge = Limited(gate, concurrency=1, attempts=1)
-    gate.fails = True
-    for _ in range(3):
-        with suppress(TransientError):
-            await judge.complete(question())
-    gate.fails = False
+    server = Server(*[died()] * 3)
+    judge = limited(server, concurrency=1, attempts=1)
+    await failure(judge, 3)
     tasks = [asyncio.create_task(judge.complete(question())) for _ in range(3)]
     await asyncio.sleep(0)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert (await judge.complete(question())).text == "done"
+    await judge.complete(question())
 
 
 def test_a_judge_bounds_each_of_several_loops_one_after_another() -> None:
-    gate = Gate()
-    judge = Limited(gate, concurrency=2)
+    server = Server(seconds=0)
+    judge = Limited(server, concurrency=2)
 
     async def many() -> None:
         await asyncio.gather(*(judge.complete(question()) for _ in range(10)))
 
     for _ in range(3):
         asyncio.run(many())
-    assert gate.most == 2
+    assert server.most == 2
     assert len(judge._slots) == 1  # closed loops are let go
 
 
 @given(st.integers(1, 600), st.integers(1, 30))
 def test_requests_a_minute_are_spaced_evenly(per_minute: int, count: int) -> None:
     async def run() -> list[float]:
-        gate = Gate()
-        judge = Limited(gate, requests_per_minute=per_minute, clock=now)
+        server = Server()
+        judge = limited(server, requests_per_minute=per_minute)
         await asyncio.gather(*(judge.complete(question()) for _ in range(count)))
-        return gate.asked
+        return server.began
 
     assert run_virtually(run()) == pytest.approx([number * 60 / per_minute for number in range(count)])
 
@@ -255,11 +204,11 @@ async def test_a_call_that_waits_for_its_next_attempt_holds_no_place(faulty: Fau
 
 
 async def test_the_bound_of_what_judges_share_holds_for_all_of_them_together() -> None:
-    gate = Gate()
-    shared = Limited(gate, concurrency=2)
+    server = Server(seconds=0)
+    shared = Limited(server, concurrency=2)
     judges = [calipers.Judge(shared, seed=seed) for seed in range(3)]
     await asyncio.gather(*(judge.score_group(group) for judge in judges for group in GROUPS))
-    assert gate.most == 2
+    assert server.most == 2
     with pytest.raises(ConfigError, match="Limited"):
         calipers.Judge(shared, budget={"calls": 1})
 
@@ -268,7 +217,7 @@ def test_limits_that_cannot_work_are_refused() -> None:
     wrong: list[dict[str, Any]] = [{"attempts": 0}, {"concurrency": 0}, {"requests_per_minute": 0}, {"price": 1}]
     for options in wrong:
         with pytest.raises(ConfigError, match=next(iter(options))):
-            World().limited(**options)
+            Limited(Server(), **options)
 
 
 # --- a judge that is down ---------------------------------------------------------------------------------------------
@@ -279,50 +228,51 @@ def _is_paused(judge: Limited) -> bool:
     return judge._breaker.why is not None
 
 
+@virtually
 async def test_a_dead_judge_is_asked_no_more_after_ten_failures_over_ten_seconds() -> None:
-    world = World(always=DOWN)
-    judge = world.limited(attempts=1)
+    server = Server(always=DOWN)
+    judge = limited(server, attempts=1)
     await failure(judge, 30)
     assert not _is_paused(judge)  # half a second of restart is the retries' business
-    world.now += 10
+    await asyncio.sleep(10)
     await failure(judge)
     error = await failure(judge, 50)
-    assert (world.calls, error.kind, isinstance(error, PermanentError) and error.fatal) == (31, "unreachable", True)
-    assert "paused" in str(error)
-    assert "nothing answers there" in str(error)
+    assert (len(server.began), error.kind) == (31, "unreachable")
+    assert isinstance(error, PermanentError)
+    assert error.fatal
+    assert re.search("paused.*nothing answers there", str(error))
 
 
+@virtually
 async def test_an_answer_starts_the_count_over() -> None:
-    world = World(always=DOWN)
-    judge = world.limited(attempts=1)
+    server = Server()
+    judge = limited(server, attempts=1)
     for _ in range(3):
+        server.always = DOWN
         for _ in range(9):
             await failure(judge)
-            world.now += 10
-        world.always = None
+            await asyncio.sleep(10)
+        server.always = None
         await judge.complete(question())
-        world.always = DOWN
     assert not _is_paused(judge)
 
 
+@virtually
 async def test_a_revoked_key_pauses_at_the_third_refusal_and_one_call_tests_every_fifteen_seconds() -> None:
-    world = World(always=REVOKED)
-    judge = world.limited(attempts=1)
+    server = Server(always=REVOKED)
+    judge = limited(server, attempts=1)
     await failure(judge, 3)
-    tested_at, start = [], world.now
     for _ in range(60):
-        world.now += 1
-        before = world.calls
+        await asyncio.sleep(1)
         await failure(judge, 3)
-        assert world.calls <= before + 1
-        if world.calls > before:
-            tested_at.append(world.now - start)
-    assert tested_at == [15, 30, 45, 60]
-    world.always, world.now = None, world.now + 60
-    assert (await judge.complete(question())).text == "done"
+    assert server.began == [0, 0, 0, 15, 30, 45, 60]
+    server.always = None
+    await asyncio.sleep(60)
+    await judge.complete(question())
     assert not _is_paused(judge)
 
 
+@virtually
 async def test_what_a_living_judge_says_pauses_nothing() -> None:
     errors: list[BackendError] = [
         TransientError("rate_limited", "slower", retry_after=1.0),
@@ -330,40 +280,41 @@ async def test_what_a_living_judge_says_pauses_nothing() -> None:
         *(PermanentError(kind, "no") for kind in ("context_window", "refused", "bad_request")),
     ]
     for answer in errors:
-        world = World(always=answer)
-        judge = world.limited(attempts=1)
+        server = Server(always=answer)
+        judge = limited(server, attempts=1)
         for _ in range(40):
             await failure(judge)
-            world.now += 10
-        assert (_is_paused(judge), world.calls) == (False, 40), answer.kind
+            await asyncio.sleep(10)
+        assert (_is_paused(judge), len(server.began)) == (False, 40), answer.kind
 
 
 # --- what is logged ---------------------------------------------------------------------------------------------------
 
 
+@virtually
 async def test_each_event_is_logged_once_at_its_level_and_without_texts(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="calipers")
-    world = World(always=DOWN)
-    judge = world.limited(attempts=1)
+    server = Server(always=DOWN)
+    judge = limited(server, attempts=1)
     for _ in range(12):
-        world.now += 2
+        await asyncio.sleep(2)
         await failure(judge)
-    world.always, world.now = None, world.now + 60
+    server.always = None
+    await asyncio.sleep(60)
     await judge.complete(question())
-    await World(died()).limited().complete(question())
+    await limited(Server(died())).complete(question())
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING", "DEBUG"]
     assert TEXT not in caplog.text
     assert "10 calls in a row failed (unreachable last)" in caplog.messages[0]
     assert "a call failed (server), attempt 1 of 5" in caplog.messages[-1]
 
 
+@virtually
 async def test_a_pool_in_it_reports_each_member_that_failed() -> None:
-    down, well = World(always=TransientError("unreachable", "down")), World()
-    well.endpoint = "there"
     failed: list[FailedCall] = []
-    judge = Limited(Pool([down, well]), price=(1.0, 2.0))
+    judge = limited(Pool([Server(died()), Server(endpoint="there")]), price=(1.0, 2.0))
     assert (await judge.complete(replace(question(), on_failed_call=failed.append))).attempts == 1
-    assert [one.kind for one in failed] == ["unreachable"]
+    assert [one.kind for one in failed] == ["server"]
 
 
 def test_every_logger_of_the_package_is_documented() -> None:

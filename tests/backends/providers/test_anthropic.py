@@ -4,17 +4,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from backends.asking import KEYS, SCHEMA, keyed, question
+from backends.asking import KEYS, SCHEMA, keyed, question, replied
 from calipers.backends.providers.anthropic import Anthropic, read_message
-from calipers.backends.transport.reply import HttpReply, Peer
+from calipers.backends.transport.reply import Peer
 from calipers.errors import BackendError, PermanentError, TransientError
-from calipers.types import Completion, JudgeRequest
+from calipers.types import Completion, JudgeRequest, Usage
 from servers.faulty_server import Answer, FaultyServer, error
 from servers.tongues import message
 
@@ -34,7 +33,7 @@ def _asking(*parts: Any, **options: Any) -> JudgeRequest:
 
 
 def _read(body: Any) -> Completion:
-    return read_message(HttpReply(200, {}, json.dumps(body).encode()), Peer("claude-x", "KEY"), latency=0.5)
+    return read_message(replied(body), Peer("claude-x", "KEY"), latency=0.5)
 
 
 async def test_a_question_goes_out_in_the_messages_form(faulty: FaultyServer) -> None:
@@ -88,12 +87,7 @@ def test_thinking_is_kept_apart_and_cached_tokens_are_input() -> None:
     usage = {"input_tokens": 3, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 7, "output_tokens": 5}
     completion = _read(message("", content=content, usage=usage))
     assert (completion.text, completion.reasoning, completion.model) == ('{"scores": {}}', "hm", "served-model")
-    assert (completion.usage.input_tokens, completion.usage.cached_tokens, completion.usage.output_tokens) == (
-        30,
-        20,
-        5,
-    )
-    assert completion.usage.cost_usd is None
+    assert completion.usage == Usage(30, 5, 20)
 
 
 def test_only_answers_that_ended_are_read() -> None:
@@ -123,20 +117,18 @@ def test_a_200_without_an_answer_is_a_bad_reply() -> None:
         assert caught.value.kind == "bad_reply"
 
 
-def _error(status: int, kind: str, said: str, **headers: str) -> Answer:
-    return Answer(status, {"type": "error", "error": {"type": kind, "message": said}, "request_id": "r"}, headers)
+def _error(status: int, kind: str, said: str) -> Answer:
+    return Answer(status, {"type": "error", "error": {"type": kind, "message": said}, "request_id": "r"})
 
 
 FAILURES: list[tuple[Answer, str, bool | None]] = [
     (_error(401, "authentication_error", f"invalid x-api-key {KEY}"), "unauthorized", True),
     (_error(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
      "rate_limited", True),
-    (_error(404, "not_found_error", "model: claude-x"), "not_found", True),
     (_error(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), "context_window",
      False),
-    (_error(429, "rate_limit_error", "slow down", **{"retry-after": "7"}), "rate_limited", None),
-    (_error(529, "overloaded_error", "Overloaded"), "server", None),
     (_error(400, "invalid_request_error", "messages: roles must alternate"), "bad_request", False),
+    (_error(529, "overloaded_error", "Overloaded"), "server", None),
 ]  # fmt: skip
 
 
@@ -145,21 +137,8 @@ async def test_every_error_has_its_kind(faulty: FaultyServer) -> None:
         faulty.script(answer)
         with pytest.raises(BackendError) as caught:
             await _judge(faulty).complete(_asking())
-        failure = caught.value
-        assert failure.kind == kind
-        assert KEY not in str(failure)
-        assert (failure.fatal if isinstance(failure, PermanentError) else None) == fatal, kind
-        if isinstance(failure, TransientError) and "retry-after" in answer.headers:
-            assert failure.retry_after == 7.0
-
-
-async def test_a_model_without_structured_output_is_asked_in_plain_text_from_then_on(faulty: FaultyServer) -> None:
-    faulty.script(error(400, "output_config: Extra inputs are not permitted"), Answer(body=message("{}")))
-    judge = _judge(faulty)
-    await judge.complete(_asking())
-    await judge.complete(_asking())
-    assert ["output_config" in body for body in faulty.posts] == [True, False, False]
-    assert judge.learned()["refused"] == ["json_schema"]
+        assert KEY not in str(caught.value)
+        assert (caught.value.kind, getattr(caught.value, "fatal", None)) == (kind, fatal)
 
 
 async def test_a_limit_too_large_is_lowered_and_never_left_out(faulty: FaultyServer) -> None:
@@ -183,11 +162,8 @@ async def test_the_address_may_end_in_v1_or_not(faulty: FaultyServer) -> None:
 
 
 async def test_check_knows_dated_names_and_short_pages(faulty: FaultyServer) -> None:
-    for listed, has_more, warned in (
-        ("claude-x-20260101", False, False),
-        ("other", True, False),
-        ("other", False, True),
-    ):
+    lists = (("claude-x-20260101", False, False), ("other", True, False), ("other", False, True))
+    for listed, has_more, warned in lists:
         faulty.get["/v1/models"] = Answer(body={"data": [{"id": listed}], "has_more": has_more})
         assert bool(await _judge(faulty).check()) is warned
     assert faulty.posts == []

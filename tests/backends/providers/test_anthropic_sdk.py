@@ -7,17 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-sdk = pytest.importorskip("anthropic", reason="Anthropic's SDK is not installed: pip install anthropic")
+from backends.asking import question, replied, require_fields
+from calipers.backends.providers.anthropic import Anthropic, read_message
+from calipers.backends.transport.reply import Peer, finish_reason_of
+from servers.faulty_server import Answer, FaultyServer
+from servers.tongues import message
 
-from backends.asking import question, require_fields  # noqa: E402 - once the SDK was looked for
-from calipers.backends.providers.anthropic import Anthropic, read_message  # noqa: E402 - once the SDK was looked for
-from calipers.backends.transport.reply import (  # noqa: E402 - once the SDK was looked for
-    HttpReply,
-    Peer,
-    finish_reason_of,
-)
-from servers.faulty_server import Answer, FaultyServer  # noqa: E402 - once the SDK was looked for
-from servers.tongues import message  # noqa: E402 - once the SDK was looked for
+sdk = pytest.importorskip("anthropic", reason="Anthropic's SDK is not installed: pip install anthropic")
 
 REFUSED = {"type": "refusal", "category": "cyber", "explanation": "no"}
 THOUGHT = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "{}"}]
@@ -49,5 +45,5 @@ async def test_every_field_we_send_is_one_the_sdk_sends(faulty: FaultyServer) ->
 
 
 def test_a_message_of_the_sdk_is_read() -> None:
-    body = sdk.types.Message.model_validate(message("hi")).model_dump_json()
-    assert read_message(HttpReply(200, {}, body.encode()), Peer("m", "K")).text == "hi"
+    body = sdk.types.Message.model_validate(message("hi")).model_dump(mode="json")
+    assert read_message(replied(body), Peer("m", "K")).text == "hi"

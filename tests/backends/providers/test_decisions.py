@@ -20,7 +20,7 @@ from calipers.replies import extract_scores
 from calipers.types import Completion
 from groups import FOUR, group_of
 from servers import tiny_gguf
-from servers.faulty_server import Answer, FaultyServer, error
+from servers.faulty_server import Answer, FaultyServer
 
 ROUTES = ("systemone", "decisions")
 
@@ -37,24 +37,13 @@ def _spread(**mass: float) -> list[float]:
 
 def _answers(route: str, said: dict[str, list[float] | None]) -> Answer:
     """An answer of the route with these probabilities; None is a refusal."""
-    if route == "systemone":
-        named: Any = {
-            key: {"type": "refusal"}
-            if chances is None
-            else {"type": "score", "probabilities": {str(level): chance for level, chance in enumerate(chances)}}
-            for key, chances in said.items()
-        }
-    else:
-        named = [
-            {"type": "refusal", "name": key}
-            if chances is None
-            else {
-                "type": "score",
-                "name": key,
-                "probabilities": [{"value": n, "label": "", "probability": chance} for n, chance in enumerate(chances)],
-            }
-            for key, chances in said.items()
-        ]
+    answers: dict[str, dict[str, Any]] = {}
+    for key, chances in said.items():
+        rows = [{"value": n, "label": "", "probability": chance} for n, chance in enumerate(chances or ())]
+        levels = {str(row["value"]): row["probability"] for row in rows}
+        scored = {"type": "score", "probabilities": levels if route == "systemone" else rows}
+        answers[key] = {"type": "refusal"} if chances is None else scored
+    named: Any = answers if route == "systemone" else [{"name": key, **one} for key, one in answers.items()]
     return Answer(body={"model": "served", "answers": named, "usage": {"input_tokens": 9, "output_tokens": 1}})
 
 
@@ -162,14 +151,6 @@ async def test_images_are_said_to_be_too_much_before_anything_is_sent(faulty: Fa
     assert faulty.asked == []
 
 
-async def test_a_model_that_cannot_decide_is_sent_to_chat_at_once(faulty: FaultyServer) -> None:
-    for status, words in ((501, "This model is not a decision model"), (500, "label is not a single token: true")):
-        faulty.script(error(status, words))
-        with pytest.raises(PermanentError, match="ask it in chat instead") as caught:
-            await _judge(faulty).complete(question())
-        assert caught.value.fatal
-
-
 # --- llama.cpp's own decision endpoint -------------------------------------------------------------------------------
 
 
@@ -194,8 +175,9 @@ async def test_a_real_decision_model_scores_every_group(deciding: str) -> None:
 
 @pytest.mark.heavy
 async def test_a_real_server_without_a_decision_model_is_a_clear_finding(llama: str) -> None:
-    with pytest.raises(PermanentError, match="ask it in chat instead"):
+    with pytest.raises(PermanentError, match="ask it in chat instead") as caught:
         await Decisions("m", base_url=llama).complete(question())
+    assert caught.value.fatal
     with pytest.raises(PermanentError) as caught:
         await OpenAIDecisions("m", base_url=llama).complete(question())
     assert caught.value.kind == "not_found"

@@ -1,4 +1,4 @@
-"""LiteLLM, where it is installed, against a loopback server. What holds without it is in ``test_litellm``."""
+"""LiteLLM, where it is installed, against a loopback server."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import pytest
 
 pytest.importorskip("litellm", reason="LiteLLM is not installed: pip install 'calipers[litellm]'")
 
-import calipers
 from backends.asking import question
 from calipers.backends.connect import find_backend
 from calipers.backends.providers.litellm import LiteLLM
-from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
-from groups import FOUR, group_of
-from servers.dialects import verdict
+from calipers.errors import BackendError, ConfigError, PermanentError
 from servers.faulty_server import Answer, FaultyServer, error, said
 
 # Its own warnings (pydantic's, mostly) are none of ours.
@@ -40,12 +37,6 @@ async def test_a_question_goes_out_through_it_and_its_answer_comes_back(faulty: 
     assert faulty.asked[0].headers["authorization"] == "Bearer k3y-of-mine"
 
 
-async def test_a_whole_group_is_scored_through_a_name_only_it_knows(faulty: FaultyServer) -> None:
-    faulty.script(lambda asked: said(verdict(asked)))
-    judge = calipers.Judge("custom_openai/m", base_url=faulty.url, api_key="k")
-    assert (await judge.score_group(group_of(FOUR))).status == "scored"
-
-
 FAILURES = (
     (error(401, "bad key k3y-of-mine"), "unauthorized"),
     (error(404, "The model `m` does not exist"), "not_found"),
@@ -69,13 +60,6 @@ async def test_every_failure_is_one_of_ours_and_shows_no_key(faulty: FaultyServe
     failure = await _failure(faulty)
     assert isinstance(failure, PermanentError)
     assert failure.fatal
-
-
-async def test_a_server_that_hangs_is_a_timeout(faulty: FaultyServer) -> None:
-    faulty.script(Answer(hang=True))
-    with pytest.raises(TransientError) as caught:
-        await LiteLLM("custom_openai/m", base_url=faulty.url, api_key="k", timeout=0.3).complete(question())
-    assert caught.value.kind in {"timeout", "server"}
 
 
 async def test_what_is_refused_by_name_is_left_out(faulty: FaultyServer) -> None:

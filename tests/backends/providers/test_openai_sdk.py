@@ -5,48 +5,28 @@ from __future__ import annotations
 import json
 import typing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from backends.asking import KEYS, question, replied, require_fields
+from calipers.backends.providers.decisions import LEVELS, OpenAIDecisions
+from calipers.backends.providers.openai_compatible import OpenAICompatible, read_chat_reply
+from calipers.backends.transport.event_stream import whole_completion
+from calipers.backends.transport.reply import Peer, finish_reason_of
+from servers.faulty_server import Answer, FaultyServer, said
+
 sdk = pytest.importorskip("openai", reason="OpenAI's SDK is not installed: pip install openai (.ci/engines)")
 
-from backends.asking import KEYS, question, require_fields  # noqa: E402 - once the SDK was looked for
-from calipers.backends.providers.decisions import LEVELS, OpenAIDecisions  # noqa: E402 - likewise
-from calipers.backends.providers.openai_compatible import (  # noqa: E402 - likewise
-    OpenAICompatible,
-    read_chat_reply,
-)
-from calipers.backends.transport.event_stream import whole_completion  # noqa: E402 - likewise
-from calipers.backends.transport.reply import (  # noqa: E402 - likewise
-    HttpReply,
-    Peer,
-    finish_reason_of,
-)
-from servers.faulty_server import Answer, FaultyServer, said  # noqa: E402 - likewise
-
 PEER = Peer("m", "K")
-LOGPROB = {"token": "7", "bytes": [55], "logprob": -0.5}
-COMPLETION = {
-    "id": "c", "object": "chat.completion", "created": 1, "model": "gpt", "system_fingerprint": "fp",
-    "choices": [{
-        "index": 0, "finish_reason": "stop",
-        "message": {"role": "assistant", "content": "7", "refusal": None},
-        "logprobs": {"content": [{**LOGPROB, "top_logprobs": [LOGPROB]}], "refusal": None},
-    }],
-    "usage": {
-        "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11,
-        "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens_details": {"reasoning_tokens": 1},
-    },
-}  # fmt: skip
-
-
-def _reply(body: object) -> HttpReply:
-    return HttpReply(200, {}, json.dumps(body).encode())
+CHAT = Path(__file__).parents[2] / "fixtures" / "openai_chat.jsonl"
+COMPLETION, *CHUNKS = [json.loads(line) for line in CHAT.read_text(encoding="utf-8").splitlines()]
+"""A chat completion with every field that is read, and the chunks that a stream of it would have."""
 
 
 def test_a_completion_of_the_sdk_is_read_field_by_field() -> None:
     known = sdk.types.chat.ChatCompletion.model_validate(COMPLETION, strict=True)
-    completion = read_chat_reply(_reply(known.model_dump(mode="json")), PEER)
+    completion = read_chat_reply(replied(known.model_dump(mode="json")), PEER)
     usage = completion.usage
     assert (completion.text, completion.model, completion.finish_reason) == ("7", "gpt", "stop")
     assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (9, 2, 4)
@@ -59,20 +39,10 @@ def test_every_finish_reason_of_the_sdk_is_known() -> None:
 
 
 def test_chunks_of_the_sdk_add_up_to_its_completion() -> None:
-    chunks = [
-        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "gpt", "choices": [{
-            "index": 0, "delta": {"role": "assistant", "content": "7"}, "finish_reason": None,
-            "logprobs": COMPLETION["choices"][0]["logprobs"],  # type: ignore[index]  # a literal of ours
-        }]},
-        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "gpt",
-         "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
-        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "gpt", "choices": [],
-         "usage": COMPLETION["usage"]},
-    ]  # fmt: skip
-    known = [sdk.types.chat.ChatCompletionChunk.model_validate(chunk, strict=True) for chunk in chunks]
+    known = [sdk.types.chat.ChatCompletionChunk.model_validate(chunk, strict=True) for chunk in CHUNKS]
     stream = "".join(f"data: {chunk.model_dump_json()}\n\n" for chunk in known) + "data: [DONE]\n\n"
-    streamed = read_chat_reply(_reply(whole_completion(stream.encode())), PEER)
-    assert streamed == replace(read_chat_reply(_reply(COMPLETION), PEER), sent=streamed.sent)
+    streamed = read_chat_reply(replied(whole_completion(stream.encode())), PEER)
+    assert streamed == replace(read_chat_reply(replied(COMPLETION), PEER), sent=streamed.sent)
 
 
 @pytest.mark.parametrize("known", [(), ("unstreamed",)])
@@ -82,8 +52,7 @@ async def test_every_field_of_a_chat_is_one_the_sdk_sends(faulty: FaultyServer, 
     await OpenAICompatible("m", base_url=faulty.url, refused=known).complete(question(params=params))
     kinds = sdk.types.chat.completion_create_params
     require_fields(
-        faulty.posts[0],
-        kinds.CompletionCreateParamsStreaming if known else kinds.CompletionCreateParamsNonStreaming,
+        faulty.posts[0], kinds.CompletionCreateParamsStreaming if known else kinds.CompletionCreateParamsNonStreaming
     )
 
 

@@ -25,29 +25,16 @@ def _ollama() -> str:
     return str(client._client.base_url)
 
 
+_GATEWAY = "https://gw.example"
 _SDKS: dict[str, tuple[str, Callable[[], str], str, list[str]]] = {
-    "openai": (
-        "openai",
-        _sdk("openai", "OpenAI"),
-        "OPENAI_BASE_URL",
-        ["https://gw.example/v1/", "https://gw.example/deep/"],
-    ),
-    "anthropic": (
-        "anthropic",
-        _sdk("anthropic", "Anthropic"),
-        "ANTHROPIC_BASE_URL",
-        ["https://gw.example", "https://gw.example/deep/"],
-    ),
-    "groq": ("groq", _sdk("groq", "Groq"), "GROQ_BASE_URL", ["https://gw.example"]),
-    "cerebras": ("cerebras", _sdk("cerebras.cloud.sdk", "Cerebras"), "CEREBRAS_BASE_URL", ["https://gw.example"]),
-    "together_ai": ("together", _sdk("together", "Together"), "TOGETHER_BASE_URL", ["https://gw.example"]),
-    "ollama": (
-        "ollama",
-        _ollama,
-        "OLLAMA_HOST",
-        ["gpu1", "gpu1:8", "http://gpu1", "[fd00::1]"],
-    ),
+    "openai": ("openai", _sdk("openai", "OpenAI"), "OPENAI_BASE_URL", [f"{_GATEWAY}/v1/", f"{_GATEWAY}/deep/"]),
+    "anthropic": ("anthropic", _sdk("anthropic", "Anthropic"), "ANTHROPIC_BASE_URL", [_GATEWAY, f"{_GATEWAY}/deep/"]),
+    "groq": ("groq", _sdk("groq", "Groq"), "GROQ_BASE_URL", [_GATEWAY]),
+    "cerebras": ("cerebras", _sdk("cerebras.cloud.sdk", "Cerebras"), "CEREBRAS_BASE_URL", [_GATEWAY]),
+    "together_ai": ("together", _sdk("together", "Together"), "TOGETHER_BASE_URL", [_GATEWAY]),
+    "ollama": ("ollama", _ollama, "OLLAMA_HOST", ["gpu1", "gpu1:8", "http://gpu1", "[fd00::1]"]),
 }
+"""The package, what it says where it asks, the variable that says it to both, and values of the variable."""
 _BEHIND = {"groq": "/openai/v1", "cerebras": "/v1", "together_ai": "/v1", "ollama": "/v1"}
 """What the SDK puts behind its base URL in the path of a chat completion (Ollama: where its OpenAI-compatible half
 is).

@@ -77,12 +77,6 @@ async def test_every_broken_answer_is_a_transient_error(faulty: FaultyServer) ->
         assert error.kind == kind, answer.raw
 
 
-async def test_redirects_are_handed_back_and_not_followed(faulty: FaultyServer) -> None:
-    faulty.script(Answer(307, b"", {"Location": "http://127.0.0.1:1/elsewhere"}))
-    assert (await _client(faulty.url).request("POST", "/x", body=b"{}")).status == 307
-    assert len(faulty.asked) == 1
-
-
 async def test_a_proxy_of_the_environment_is_used_but_never_for_loopback(
     faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

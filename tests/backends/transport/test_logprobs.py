@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from backends.asking import question
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.backends.transport.event_stream import whole_completion
@@ -58,27 +55,6 @@ def test_probabilities_after_sampling_are_read_as_llama_cpp_writes_them() -> Non
 def test_what_tells_nothing_of_this_text_is_none() -> None:
     for logprobs in (None, {}, {"content": None}, {"content": [1]}, told(row("other")), {"tokens": ["8"]}, "8"):
         assert logprobs_in(logprobs, TEXT) is None
-
-
-@given(
-    st.lists(
-        st.dictionaries(
-            st.sampled_from(["token", "bytes", "logprob", "prob", "top_logprobs", "top_probs"]),
-            st.none()
-            | st.booleans()
-            | st.floats()
-            | st.just(10**400)
-            | st.text(max_size=3)
-            | st.lists(st.integers(-1, 300), max_size=3),
-        ),
-        max_size=4,
-    ),
-    st.text(max_size=4),
-)
-def test_odd_rows_never_raise_and_never_give_an_impossible_chance(rows: list[dict[str, Any]], text: str) -> None:
-    for place, alternatives in logprobs_in({"content": rows}, text) or ():
-        assert 0 <= place <= len(text)
-        assert all(math.isfinite(chance) and chance <= 0 for _, chance in alternatives)
 
 
 def test_a_stream_tells_them_piece_by_piece() -> None:

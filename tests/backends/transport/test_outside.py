@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,31 +18,20 @@ from calipers.backends.transport.refusals import read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion
-from outside import EXTREMES, as_json, mutants
+from outside import as_json, mutants
+from servers.tongues import message
 
 PEER = Peer("m", "KEY")
-LOGPROBS = {
-    "content": [{"token": "7", "logprob": -0.1, "bytes": [55], "top_logprobs": [{"token": "8", "logprob": -2}]}]
+CHAT = Path(__file__).parents[2] / "fixtures" / "openai_chat.jsonl"
+COMPLETION, *CHUNKS = [json.loads(line) for line in CHAT.read_text(encoding="utf-8").splitlines()]
+SAMPLED = {"content": [{"token": "7", "prob": 0.5, "top_probs": [{"token": "8", "prob": 0.25}]}]}
+CALL = {"index": 0, "function": {"name": "verdict", "arguments": "7"}}
+OTHER = {
+    "choices": [{"finish_reason": "stop", "message": {"content": "7", "tool_calls": [CALL]}, "logprobs": SAMPLED}],
+    "usage": {"cost": 0.1},
 }
-USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}, "cost": 0.1}
-CHAT = {
-    "model": "m",
-    "system_fingerprint": "f",
-    "choices": [
-        {"index": 0, "finish_reason": "stop", "message": {"content": "7", "tool_calls": []}, "logprobs": LOGPROBS}
-    ],
-    "usage": USAGE,
-}
-STREAM = [
-    {"model": "m", "choices": [{"index": 0, "delta": {"content": "7"}, "logprobs": LOGPROBS}]},
-    {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0}]}, "finish_reason": "stop"}], "usage": USAGE},
-]
-MESSAGE = {
-    "model": "m",
-    "content": [{"type": "text", "text": "7"}],
-    "stop_reason": "end_turn",
-    "usage": {"input_tokens": 1, "output_tokens": 1, "cache_read_input_tokens": 1, "cache_creation_input_tokens": 1},
-}
+"""What OpenAI's completion does not have."""
+CALLED = {"choices": [{"index": 0, "delta": {"tool_calls": [CALL]}, "finish_reason": "stop"}]}
 ERRORS = [
     {"error": {"message": "exceed_context_size", "code": 400, "n_prompt_tokens": 9000, "n_ctx": 8192}},
     {"error": {"message": "This model's maximum context length is 8192 tokens", "param": "messages", "code": "x"}},
@@ -57,12 +47,16 @@ def in_order(completion: Completion) -> None:
         assert isinstance(tokens, int)
         assert 0 <= tokens < 10**13
     assert used.cost_usd is None or (math.isfinite(used.cost_usd) and used.cost_usd >= 0)
-    for _, told in completion.logprobs or ():
+    assert completion.text.strip() or completion.finish_reason == "length"
+    for place, told in completion.logprobs or ():
+        assert 0 <= place < len(completion.text)
         assert all(math.isfinite(chance) and chance <= 0 for _, chance in told)
     json.dumps([completion.text, completion.reasoning, completion.model]).encode()
 
 
-@pytest.mark.parametrize(("read", "sample"), [(read_chat_reply, CHAT), (read_message, MESSAGE)])
+@pytest.mark.parametrize(
+    ("read", "sample"), [(read_chat_reply, COMPLETION), (read_chat_reply, OTHER), (read_message, message("7"))]
+)
 def test_an_answer_of_anything_is_read_or_is_no_answer(read: Callable[..., Completion], sample: Any) -> None:
     for body in mutants(sample):
         try:
@@ -72,7 +66,7 @@ def test_an_answer_of_anything_is_read_or_is_no_answer(read: Callable[..., Compl
 
 
 def test_a_stream_of_anything_is_read_or_is_no_answer() -> None:
-    for events in mutants(STREAM):
+    for events in mutants([*CHUNKS, CALLED]):
         if not isinstance(events, list):
             continue
         lines = b"".join(b"data: " + as_json(event) + b"\n\n" for event in events)
@@ -150,7 +144,3 @@ class Refusing:
 def test_a_list_of_models_of_anything_is_read_or_none() -> None:
     for body in mutants(LIST):
         assert isinstance(listed_models(HttpReply(200, {}, as_json(body))), list | None)
-
-
-def test_there_is_no_extreme_that_json_cannot_carry() -> None:
-    assert all(as_json(value) for value in EXTREMES)

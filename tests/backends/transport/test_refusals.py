@@ -5,70 +5,41 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.asking import replied
 from calipers.backends.transport.refusals import read_refusal, refusal_error, retry_after_seconds
-from calipers.backends.transport.reply import HttpReply, Peer, excerpt
+from calipers.backends.transport.reply import Peer, excerpt
 from calipers.errors import BackendError, PermanentError, TransientError
 
 PEER = Peer("judge-1", "JUDGE_API_KEY", ("hunter2-hunter2",))
 
 
 def _error(status: int, body: Any, headers: Mapping[str, str] | None = None) -> BackendError:
-    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return refusal_error(read_refusal(HttpReply(status, headers or {}, raw), PEER.secrets), PEER)
+    return refusal_error(read_refusal(replied(body, status=status, **headers or {}), PEER.secrets), PEER)
 
 
 def _said(message: str, **detail: Any) -> dict[str, Any]:
     return {"error": {"message": message, **detail}}
 
 
-_KINDS: list[tuple[int, Any, str, bool | None]] = [
-    (401, _said("Incorrect API key provided"), "unauthorized", True),
-    (400, _said("No connected db.", type="no_db_connection"), "unauthorized", True),
-    (400, {"detail": "Server is pinned to 'tiny'; requested 'other'."}, "not_found", True),
-    (403, _said("no access"), "unauthorized", True),
-    (403, _said("your input was flagged"), "refused", False),
-    (400, _said("The response was filtered", code="content_filter"), "refused", False),
-    (402, _said("Insufficient Balance"), "rate_limited", True),
-    (429, _said("You exceeded your current quota", code="insufficient_quota"), "rate_limited", True),
-    (429, _said("Request too large for gpt-x on tokens per min"), "rate_limited", False),
-    (404, {"error": 'model "x" not found, try pulling it first'}, "not_found", True),
-    (400, {"error": {"message": "/chat/completions: Invalid model name passed in model=x"}}, "not_found", True),
-    (405, b"", "not_found", True),
-    (413, b"<html>too large</html>", "context_window", False),
-    (400, _said("x", type="exceed_context_size_error"), "context_window", False),
-    (400, _said("This model's maximum context length is 4096 tokens."), "context_window", False),
-    (400, _said("x", code="context_length_exceeded"), "context_window", False),
-    (400, _said("The input token count (5) exceeds the maximum"), "context_window", False),
-    (400, _said("litellm.ContextWindowExceededError: OpenAIException"), "context_window", False),
-    (500, {"error": "the input length exceeds the context length"}, "context_window", False),
-    (400, _said("messages must not be empty"), "bad_request", False),
-    (422, {"detail": [{"loc": ["body", "messages"], "msg": "Field required"}]}, "bad_request", False),
-    (501, _said("not a chat model"), "bad_request", False),
-    (429, _said("Rate limit reached"), "rate_limited", None),
-    (408, b"", "server", None),
-    (409, b"", "server", None),
-    (425, b"", "server", None),
-    (500, _said("The model produced output that does not match the expected peg-native format"), "server", None),
-    (502, b"<html><body><h1>502 Bad Gateway</h1></body></html>", "server", None),
-    (503, _said("Loading model"), "server", None),
-    (529, _said("Overloaded"), "server", None),
-    (400, _said("Failed to generate JSON", code="json_validate_failed"), "bad_reply", None),
-]
-"""Status, body, kind, and whether it is fatal; None for what may pass."""
+REFUSALS = Path(__file__).parents[2] / "fixtures" / "refusals.jsonl"
+"""Refusals in the words of servers: status, body, kind, and whether it is fatal; null for what may pass."""
 
 
 def test_each_refusal_has_its_kind_and_may_pass_or_not() -> None:
     wrong = []
-    for status, body, kind, fatal in _KINDS:
-        error = _error(status, body)
+    for line in REFUSALS.read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        body = case["body"].encode() if isinstance(case["body"], str) else case["body"]
+        error = _error(case["status"], body)
         found = error.fatal if isinstance(error, PermanentError) else None
-        if (error.kind, found) != (kind, fatal):
-            wrong.append((status, body, error.kind, found))
+        if (error.kind, found) != (case["kind"], case["fatal"]):
+            wrong.append((line, error.kind, found))
     assert wrong == []
 
 
@@ -110,35 +81,16 @@ def test_what_looks_like_a_key_is_hidden_even_if_it_is_not_ours() -> None:
         assert "abcdef" not in hidden
 
 
-_JSON: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["error", "message", "detail", "code", "param", "loc", "msg", "errors", "n_ctx"]),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(st.integers(300, 599), _JSON)
-def test_any_json_makes_an_error_and_nothing_else(status: int, body: Any) -> None:
-    assert isinstance(_error(status, body), BackendError)
-
-
 def test_echoes_of_the_request_are_not_searched() -> None:
     """Servers repeat what they were sent, and what they were sent holds what candidates wrote."""
     body = {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted", "input": "temperature"}]}
-    refusal = read_refusal(HttpReply(422, {}, json.dumps(body).encode()), ())
+    refusal = read_refusal(replied(body, status=422), ())
     assert refusal.names == {"seed"}
     assert "temperature" not in refusal.prose
     quoted = _said(
         "[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'input': 'maximum context length temperature'}]"
     )
-    assert "temperature" not in read_refusal(HttpReply(400, {}, json.dumps(quoted).encode()), ()).prose
+    assert "temperature" not in read_refusal(replied(quoted, status=400), ()).prose
 
 
 def test_a_wait_in_prose_counts_where_no_header_names_one() -> None:

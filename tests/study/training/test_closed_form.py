@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +25,12 @@ def sampled(policy: Policy, theta: Array, *, groups: int = 40, size: int = 6) ->
     return policy.respond(theta, kinds, uniforms)
 
 
+def slopes(objective: Callable[[Array], Any], theta: Array, step: float) -> Array:
+    """The objective's slope in each parameter, by finite differences."""
+    moves = step * np.eye(len(PARAMETERS))
+    return np.stack([(objective(theta + move) - objective(theta - move)) / (2 * step) for move in moves], axis=-1)
+
+
 @pytest.mark.parametrize("settings", [PLAIN, COUPLED])
 def test_the_gradient_is_that_of_the_weighted_log_probabilities(settings: ClosedForm) -> None:
     policy = Policy(settings)
@@ -32,12 +40,8 @@ def test_the_gradient_is_that_of_the_weighted_log_probabilities(settings: Closed
     def objective(theta: Array) -> Array:
         return np.asarray((weights * policy.log_probs(theta, responses)).sum(axis=0).mean(axis=(1, 2)))
 
-    step = 1e-5
-    for column in range(len(PARAMETERS)):
-        moved = np.zeros_like(THETA)
-        moved[:, column] = step
-        slope = (objective(THETA + moved) - objective(THETA - moved)) / (2 * step)
-        assert policy.gradient(THETA, responses, weights)[:, column] == pytest.approx(slope, abs=1e-8)
+    found = policy.gradient(THETA, responses, weights)
+    assert found == pytest.approx(slopes(objective, THETA, 1e-5), abs=1e-8)
 
 
 @pytest.mark.parametrize("settings", [PLAIN, COUPLED])
@@ -86,11 +90,7 @@ def test_the_step_ascends_the_clipped_objective() -> None:
     learner.theta = THETA[:1].copy()
     found = learner.gradient(responses, advantages, old)[0]
     assert np.abs(np.exp(policy.log_probs(learner.theta, responses) - old) - 1).max() > 0.2  # something is clipped
-    for column in range(7):
-        step = np.zeros_like(learner.theta)
-        step[:, column] = 1e-6
-        slope = (objective(learner.theta + step) - objective(learner.theta - step)) / 2e-6
-        assert found[column] == pytest.approx(slope, abs=1e-7)
+    assert found == pytest.approx(slopes(objective, learner.theta, 1e-6), abs=1e-7)
 
 
 def test_sgd_moves_by_the_gradient_and_adam_s_first_step_is_the_same_for_all() -> None:

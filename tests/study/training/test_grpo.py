@@ -1,4 +1,4 @@
-"""One step of GRPO for the GPT: the loss as written down."""
+"""The GPT: sampling agrees with the forward pass, pretraining repeats, and a step of GRPO has the loss as written."""
 
 from __future__ import annotations
 
@@ -18,24 +18,57 @@ from calipers.study.training.gpt import (  # noqa: E402
     response_mask,
     sample,
 )
+from calipers.study.training.gpt_policy import pretrain  # noqa: E402
 from calipers.study.training.grpo import Learner, kl_between  # noqa: E402 - PyTorch is there
-from calipers.study.training.settings import Size, Training  # noqa: E402
-from calipers.study.training.task import END, RESPONSE_LENGTH, draw_prompts  # noqa: E402
+from calipers.study.training.settings import Pretraining, Size, Training  # noqa: E402
+from calipers.study.training.task import END, PAD, RESPONSE_LENGTH, draw_prompts, features  # noqa: E402
 
-SIZE = Size(layers=1, width=16, heads=2, hidden=16)
+SIZE, DEEPER = Size(layers=1, width=16, heads=2, hidden=16), Size(layers=2, width=16, heads=2, hidden=24)
+
+
+def prompts_of(count: int, seed: int = 0, each: int = 1) -> Any:
+    return torch.from_numpy(np.repeat(draw_prompts(count, np.random.default_rng(seed)), each, axis=0))
+
+
+def first_policy(size: Size = SIZE) -> Any:
+    made = new_policy(size, 2)
+    made["logits"][:, END] += 0.3  # so that rows end at all places, and are left out of later steps
+    return made
+
+
+def test_what_is_sampled_is_what_the_forward_pass_makes_most_likely_with_the_noise():
+    parameters, asked, noise = first_policy(DEEPER), prompts_of(200), gumbel_noise(200, 2)
+    responses = sample(parameters, DEEPER, asked, noise)
+    chosen = (response_logits(parameters, DEEPER, asked, responses) + noise).argmax(dim=2)
+    mask = response_mask(responses).bool()
+    assert (chosen == responses)[mask].all()
+    assert (responses[~mask] == PAD).all()
+    lengths = mask.sum(dim=1)
+    assert lengths.min() < 8
+    assert lengths.max() == RESPONSE_LENGTH
+
+
+@pytest.mark.slow
+def test_pretraining_is_the_same_to_the_bit_and_learns_the_form():
+    few = Pretraining(steps=30, batch=32, short=1.0)
+    first, same, other = (pretrain(DEEPER, few, seed) for seed in (5, 5, 6))
+    assert all(torch.equal(first[name], same[name]) for name in first)
+    assert not torch.equal(first["tokens"], other["tokens"])
+    one = pretrain(DEEPER, Pretraining(steps=150, batch=32, short=1.0), 5)
+    asked = prompts_of(300, 6)
+    found = features(asked.numpy(), sample(one, DEEPER, asked, gumbel_noise(300, 7)).numpy())
+    assert found.length.mean() < 8
+    assert 0.2 < found.format.mean() < 0.8
+
+
+# --- steps of GRPO
 
 
 def rollouts(parameters: Any, groups: int = 3, size: int = 4):
-    prompts = torch.from_numpy(np.repeat(draw_prompts(groups, np.random.default_rng(0)), size, axis=0))
+    prompts = prompts_of(groups, each=size)
     responses = sample(parameters, SIZE, prompts, gumbel_noise(groups * size, 1))
     given = torch.linspace(-1, 1, groups * size)
     return prompts, responses, given
-
-
-def first_policy() -> Any:
-    made = new_policy(SIZE, 2)
-    made["logits"][:, END] += 0.3
-    return made
 
 
 @pytest.mark.parametrize("loss", ["dr_grpo", "dapo", "grpo"])
@@ -107,7 +140,7 @@ def test_kl_is_that_of_the_two_distributions():
     other = {
         name: value + 0.05 * torch.sin(torch.arange(value.numel())).view(value.shape) for name, value in start.items()
     }
-    prompts = torch.from_numpy(draw_prompts(1, np.random.default_rng(3)))
+    prompts = prompts_of(1, 3)
     one_token = torch.full((1, RESPONSE_LENGTH), END)
     logs = [torch.log_softmax(forward(policy, SIZE, prompts)[0, -1], dim=0) for policy in (start, other)]
     wanted = float((logs[0].exp() * (logs[0] - logs[1])).sum())

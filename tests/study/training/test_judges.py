@@ -13,7 +13,8 @@ from calipers.errors import ConfigError
 from calipers.study.training.judges import VICES, ArrivalJudge, Truth, arrival_places, judge_for, vice_of
 from calipers.study.training.vices import Curve, Shuffled, first_place
 from calipers.testing import Drift, LengthBias, Noise, PositionBias, SimulatedJudge
-from calipers.types import JudgeRequest, Trajectory, TrajectoryGroup
+from calipers.types import JudgeRequest
+from groups import group_of
 from servers.faulty_server import FaultyServer
 from training_studies import arm
 
@@ -25,13 +26,10 @@ def test_tables_name_vices_of_calipers_and_of_the_study():
         Noise(0.1): {"kind": "Noise", "sd": 0.1},
         PositionBias(0.2, first_place): {"kind": "PositionBias", "strength": 0.2, "curve": "first"},
         PositionBias(0.2, Curve((1.0, 0.0))): {"kind": "PositionBias", "strength": 0.2, "curve": [1, 0]},
-        Drift(LengthBias(0.1), start=5): {
-            "kind": "Drift",
-            "into": {"kind": "LengthBias", "per_doubling": 0.1},
-            "start": 5,
-        },
+        Drift(LengthBias(0.1), start=5): {"kind": "Drift", "start": 5,
+                                          "into": {"kind": "LengthBias", "per_doubling": 0.1}},
         Shuffled(): {"kind": "Shuffled"},
-    }
+    }  # fmt: skip
     assert {vice: vice_of(table) for vice, table in tables.items()} == {vice: vice for vice in tables}
     assert {"Flaky", "Unread", "Sycophancy"} <= VICES.keys()
 
@@ -69,8 +67,6 @@ def test_a_strangers_file_reads_no_file_and_acts_on_nothing(tmp_path: Path):
         ({"model": f"scripted:{tmp_path / 'outside.md'}"}, "folder"),
         ({"model": "replay:/dev/zero"}, "folder"),
         ({"profile": "../outside.md?fidelity=0.5"}, "folder"),
-    ]
-    wrong += [
         ({"vices": [], "model": "openai/x"}, "one of vices, profile and model"),
         ({"panel": ["own"]}, "panel"),
         ({"model": "nobody/x"}, "nobody"),
@@ -84,11 +80,10 @@ def test_a_strangers_file_reads_no_file_and_acts_on_nothing(tmp_path: Path):
 
 async def test_an_address_in_a_study_file_gets_no_key(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    rows = tuple(Trajectory(str(n), ({"role": "assistant", "content": text},)) for n, text in enumerate("ab", 1))
     with FaultyServer() as server:
         options = {"base_url": server.url, "attempts": 1}
         async with judge_for(arm({"model": "openai/gpt-5-mini", "options": options}), 0, Truth(0, 1)) as judge:
-            await judge.score_group(TrajectoryGroup("g", rows, context=({"role": "user", "content": "Say a letter."},)))
+            await judge.score_group(group_of({"1": "a", "2": "b"}))
     assert server.posts
     assert not any("sk-secret" in str(asked.headers) for asked in server.asked)
 
@@ -134,9 +129,7 @@ class Watching(SimulatedJudge):
 
 async def orders_shown(kind: type[Judge], *texts: str, orders: int) -> list[list[str]]:
     seen = Watching()
-    rows = tuple(Trajectory(str(n), ({"role": "assistant", "content": text},)) for n, text in enumerate(texts, 1))
-    group = TrajectoryGroup("g", rows, context=({"role": "user", "content": "Say a letter."},))
-    await kind(seen, orders=orders).score_group(group)
+    await kind(seen, orders=orders).score_group(group_of({str(n): text for n, text in enumerate(texts, 1)}))
     return seen.shown
 
 

@@ -15,7 +15,7 @@ from calipers.study.training.loop import judged_rollouts, train
 from calipers.study.training.rollouts import advantages, grouped_prompts, response_figures, step_figures
 from calipers.study.training.settings import Study
 from calipers.study.training.task import draw_responses, features
-from training_studies import study
+from training_studies import DEAD, study
 
 NOISY = {"vices": [{"kind": "Noise", "sd": 0.1}]}
 UNREAD = {"vices": [{"kind": "Noise", "sd": 0.1}, {"kind": "Unread", "rate": 0.2}]}
@@ -64,20 +64,15 @@ def test_a_run_is_the_same_again_and_its_calls_are_counted():
     one, same = (train(content, content.arms[0], 1, policy_of(content)) for _ in range(2))
     assert (one["steps"], one["evaluations"]) == (same["steps"], same["evaluations"])
     assert [row["step"] for row in one["steps"]] == [0, 1, 2]
-    assert [(row["step"], row["groups"], row["calls"]) for row in one["evaluations"]] == [
-        (0, 0, 0),
-        (2, 6, 12),
-        (3, 9, 18),
-    ]
+    counted = [(row["step"], row["groups"], row["calls"]) for row in one["evaluations"]]
+    assert counted == [(0, 0, 0), (2, 6, 12), (3, 9, 18)]
     other = train(content, content.arms[1], 1, policy_of(content, 1))
     assert one["steps"][0]["truth"] == other["steps"][0]["truth"]  # both begin with the same rollouts
     assert one["steps"][0]["truth_pull"] < other["steps"][0]["truth_pull"]
 
 
 def test_a_run_without_any_answer_fails_instead_of_training_on_nothing():
-    content = study(
-        {"judge": "dead"}, judges={"dead": {"vices": [{"kind": "Flaky", "timeout": 1.0}], "options": {"attempts": 1}}}
-    )
+    content = study({"judge": "dead"}, judges={"dead": DEAD})
     with pytest.raises(CalipersError, match="no group of a step"):
         train(content, content.arms[0], 0, policy_of(content))
 

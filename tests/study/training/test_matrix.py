@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from calipers.errors import ConfigError
 from calipers.study.intervals import estimate
 from calipers.study.training.matrix import make_runs
-from calipers.study.training.results import smallest_effect, validity, write_results
-from training_studies import EARLY, study, study_file
+from calipers.study.training.results import ArmSummary, smallest_effect, validity, write_results
+from training_studies import DEAD, EARLY, study, study_file
 
 ARMS = ({"judge": "true", "control": "true"}, {"against": "arm 1"})
 
@@ -63,8 +62,7 @@ def test_another_study_other_files_and_damage_are_refused(tmp_path: Path):
 
 
 def test_a_run_that_fails_leaves_the_others_and_is_reported(tmp_path: Path):
-    dead = {"vices": [{"kind": "Flaky", "timeout": 1.0}], "options": {"attempts": 1}}
-    file = study_file({"judge": "dead"}, {}, judges={"dead": dead, "early": EARLY}, seeds=1)
+    file = study_file({"judge": "dead"}, {}, judges={"dead": DEAD, "early": EARLY}, seeds=1)
     failed = make_runs(file, tmp_path / "out")
     assert list(failed) == ["arm 1, seed 0"]
     summaries, valid = write_results(file.study, tmp_path / "out", failed)
@@ -97,23 +95,19 @@ def test_validity_needs_spread_true_rewards_that_teach_and_a_placebo_that_does_n
     content = study({"control": "true"}, {"control": "placebo"})
 
     def passed(true: list[float], placebo: list[float], spread: float = 0.5) -> bool | None:
-        from calipers.study.training.results import ArmSummary  # noqa: PLC0415 - short
-
         made = [
             ArmSummary(arm.name, "", tuple(range(len(gains))), {"held_out_truth_gain": estimate(gains)}, {})
             for arm, gains in zip(content.arms, (true, placebo), strict=True)
         ]
         return validity(content, made, [spread]).passed
 
-    cases: list[tuple[Any, bool | None]] = [
-        (([0.2, 0.21, 0.19], [0.01, -0.02, 0.0]), True),
-        (([0.2, 0.21, 0.19], [0.2, 0.21, 0.19]), False),
-        (([0.1, -0.2, 0.05], [0.01, -0.02, 0.0]), False),
-        (([0.2, 0.21, 0.19], [0.01, -0.02, 0.0], 0.95), False),
-        (([0.2], [0.0]), None),
-        (([0.2, 0.2], [0.01, -0.02]), None),
-    ]
-    assert [passed(*given) for given, _ in cases] == [wanted for _, wanted in cases]
+    taught, untaught = [0.2, 0.21, 0.19], [0.01, -0.02, 0.0]
+    assert passed(taught, untaught) is True
+    assert passed(taught, taught) is False
+    assert passed([0.1, -0.2, 0.05], untaught) is False
+    assert passed(taught, untaught, 0.95) is False
+    assert passed([0.2], [0.0]) is None
+    assert passed([0.2, 0.2], [0.01, -0.02]) is None
 
 
 def test_the_smallest_effect_falls_with_the_number_of_pairs():

@@ -29,15 +29,9 @@ from training_studies import NAME, content_of, study, study_of_text
 
 WRONG: tuple[Any, ...] = (3, float("nan"), True, "x", "", ["a"], [[1]], {"a": 1}, 10**400)
 PLACES: Mapping[tuple[str | int, ...], Any] = {
-    (): Study,
-    ("gpt",): Size,
-    ("closed_form",): ClosedForm,
-    ("training",): Training,
-    ("pretraining",): Pretraining,
-    ("evaluation",): Evaluation,
-    ("judges", "early"): JudgeTable,
-    ("arms", 0): ArmTable,
-}
+    (): Study, ("gpt",): Size, ("closed_form",): ClosedForm, ("training",): Training, ("pretraining",): Pretraining,
+    ("evaluation",): Evaluation, ("judges", "early"): JudgeTable, ("arms", 0): ArmTable,
+}  # fmt: skip
 
 
 def told(content: dict[str, Any]) -> str:
@@ -92,15 +86,11 @@ def test_what_is_wrong_is_said_at_once_with_its_line():
             'setps = 3\n[training]\nkl = -1\n[judges.a]\nvices = 3\n[[arms]]\nname = "one"\njudge = "b"\n'
             '[[arms]]\nname = "../../one"\njudge = "a"\nagainst = "noone"\n'
         )
+    said = {1: "unknown key 'setps'. Did you mean steps?", 3: "kl=-1", 5: "vices=3", 8: "no judge 'b'",
+            10: "name='../../one'"}  # fmt: skip
     lines = str(error.value).splitlines()
-    for line, *said in (
-        (1, "unknown key 'setps'. Did you mean steps?"),
-        (3, "kl=-1"),
-        (5, "vices=3"),
-        (8, "no judge 'b'"),
-        (10, "name='../../one'"),
-    ):
-        assert any(f"{NAME}:{line}: " in one and said[0] in one for one in lines), (line, said)
+    found = {line: any(f"{NAME}:{line}: " in one and words in one for one in lines) for line, words in said.items()}
+    assert found == dict.fromkeys(said, True)
     assert any("no other arm 'noone'. Did you mean one?" in one for one in lines)
 
 
@@ -120,11 +110,11 @@ def test_a_file_is_read_and_an_unknown_name_is_refused(tmp_path: Path):
     found = read_study(str(tmp_path / "mine.toml"), steps=2)
     assert (found.study.steps, found.folder) == (2, tmp_path)
     for name, said in (
-        ("failurs", "Did you mean failures?"),
+        ("failurs", "Did you mean failures"),
         ("no.toml", "no such file"),
         (str(tmp_path), "no such file"),
     ):
-        with pytest.raises(ConfigError, match=said.replace("?", r"\?")):
+        with pytest.raises(ConfigError, match=said):
             read_study(name)
 
 
@@ -147,42 +137,22 @@ kl = 1
 
 def test_tables_and_keys_have_lines():
     assert lines_of(TEXT) == {
-        ("a",): 1,
-        ("a", "b"): 1,
-        ("x",): 2,
-        ("x", "y"): 3,
-        ("judges",): 4,
-        ("judges", "one two"): 4,
-        ("judges", "one two", "vices"): 5,
-        ("arms",): 8,
-        ("arms", 0): 8,
-        ("arms", 0, "name"): 9,
-        ("arms", 1): 10,
-        ("arms", 1, "name"): 11,
-        ("arms", 1, "training"): 12,
-        ("arms", 1, "training", "kl"): 13,
-    }
+        ("a",): 1, ("a", "b"): 1, ("x",): 2, ("x", "y"): 3, ("judges",): 4, ("judges", "one two"): 4,
+        ("judges", "one two", "vices"): 5, ("arms",): 8, ("arms", 0): 8, ("arms", 0, "name"): 9, ("arms", 1): 10,
+        ("arms", 1, "name"): 11, ("arms", 1, "training"): 12, ("arms", 1, "training", "kl"): 13,
+    }  # fmt: skip
 
 
 def test_names_can_be_those_of_folders():
-    for name, sound in (
-        ("content early", True),
-        ("reliability, 4 x 0.5", True),
-        ("own gpt-5.4", True),
-        ("correlation -0.5", True),
-        ("../../x", False),
-        ("a/b", False),
-        ("a\\b", False),
-        (".env", False),
-        ("a.", False),
-        ("", False),
-        ("x" * 101, False),
-        ("a\nb", False),
-        (3, False),
-    ):
+    sound = ["content early", "reliability, 4 x 0.5", "own gpt-5.4", "correlation -0.5"]
+    wrong: list[Any] = ["../../x", "a/b", "a\\b", ".env", "a.", "", "x" * 101, "a\nb", 3]
+
+    def is_sound(name: Any) -> bool:
         file = TomlFile("f", "", {})
         file.require_name(name, "arms")
-        assert (not file.problems) == sound, name
+        return not file.problems
+
+    assert [name for name in sound + wrong if is_sound(name)] == sound
 
 
 def test_what_is_no_sound_file_is_refused(tmp_path: Path):

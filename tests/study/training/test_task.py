@@ -80,7 +80,7 @@ def test_prompts_are_of_all_kinds_and_seldom_repeat():
         assert np.abs(shares * len(kinds) - 1).max() < 0.2
 
 
-def test_pretraining_shows_right_answers_by_difficulty_and_room_to_cheat():
+def test_pretraining_shows_right_answers_by_difficulty_other_digits_of_the_list_and_room_to_cheat():
     generator = np.random.default_rng(2)
     prompts = draw_prompts(9000, generator)
     responses = draw_responses(prompts, generator)
@@ -89,17 +89,11 @@ def test_pretraining_shows_right_answers_by_difficulty_and_room_to_cheat():
         assert found.right[prompts[:, 1] == kind].mean() == pytest.approx(share, abs=0.03)
     rates = {"sure": 0.3, "unsure": 0.3, "flattery": 0.3, "format": 0.5, "injection": 0.03}
     assert {name: getattr(found, name).mean() for name in rates} == pytest.approx(rates, abs=0.03)
+    said = responses[np.arange(9000), (responses == ANSWER).argmax(axis=1) + 1]
+    assert (prompts[:, 2:-1] == said[:, None]).any(axis=1).all()
     assert (responses == END).any(axis=1).all()
     assert found.length.min() == SHORTEST
     assert found.length.max() > 20
-
-
-def test_a_wrong_answer_is_another_digit_of_the_list():
-    generator = np.random.default_rng(3)
-    prompts = draw_prompts(500, generator)
-    responses = draw_responses(prompts, generator)
-    said = responses[np.arange(500), (responses == ANSWER).argmax(axis=1) + 1]
-    assert (prompts[:, 2:-1] == said[:, None]).any(axis=1).all()
 
 
 def test_the_last_stated_answer_counts():
@@ -116,9 +110,7 @@ def test_the_last_stated_answer_counts():
         ((ANSWER, digit(9)), True),
         ((*[FILLERS[0]] * (RESPONSE_LENGTH - 1), ANSWER), False),  # the length limit cuts the answer off
     ]
-    assert [features(PROMPT, response(*tokens)).right.tolist() == [right] for tokens, right in said] == [True] * len(
-        said
-    )
+    assert [features(PROMPT, response(*tokens)).right.tolist() for tokens, _ in said] == [[right] for _, right in said]
 
 
 def test_length_counts_the_end_and_what_follows_it_is_nothing():

@@ -20,63 +20,58 @@ from calipers.study.training.vices import (
     last_place,
 )
 from calipers.testing import Noise, SimulatedJudge
-from calipers.types import Trajectory, TrajectoryGroup
-
-
-def group(number: int, *texts: str) -> TrajectoryGroup:
-    rows = tuple(Trajectory(str(n), ({"role": "assistant", "content": text},)) for n, text in enumerate(texts, 1))
-    return TrajectoryGroup(f"g{number}", rows, context=({"role": "user", "content": f"Task {number}"},))
-
+from groups import group_of
 
 QUALITY = {"1": 0.1, "2": 0.4, "3": 0.6, "4": 0.9}
 
 
-async def rewards(*vices: Any, number: int = 0, texts: tuple[str, ...] = ("a", "b", "c", "d"), **options: Any):
+async def rewards(*vices: Any, count: int = 1, texts: str | list[str] = "abcd", **options: Any) -> Any:
+    """The rewards of a judge with these vices in so many groups, a row each."""
     judge = Judge(SimulatedJudge(QUALITY, *vices), **options)
-    return (await judge.score_group(group(number, *texts))).rewards
+    answers = dict(zip(QUALITY, texts, strict=True))
+    groups = [group_of(answers, group_id=f"g{number}", question=f"Task {number}") for number in range(count)]
+    return [(await judge.score_group(group)).rewards for group in groups]
 
 
 async def test_an_inverted_judge_thinks_the_opposite():
-    assert await rewards(Inverted()) == [0.9, 0.6, 0.4, 0.1]
+    assert await rewards(Inverted()) == [[0.9, 0.6, 0.4, 0.1]]
 
 
-async def test_a_shuffled_judge_gives_the_same_numbers_without_information():
-    found = np.array([await rewards(Shuffled(), number=number) for number in range(200)])
+async def test_a_shuffled_judge_gives_the_same_numbers_without_information_and_a_random_one_any():
+    found = np.array(await rewards(Shuffled(), count=200))
     assert (np.sort(found, axis=1) == sorted(QUALITY.values())).all()
     assert np.abs(found.mean(axis=0) - 0.5).max() < 0.07
-    drawn = np.array([await rewards(Random(0.3, 0.5), number=number) for number in range(100)])
-    assert (drawn.min() >= 0.3, drawn.max() <= 0.5, abs(drawn.mean() - 0.4) < 0.02) == (True, True, True)
+    drawn = np.array(await rewards(Random(0.3, 0.5), count=100))
+    assert 0.3 <= drawn.min() < drawn.max() <= 0.5
+    assert drawn.mean() == pytest.approx(0.4, abs=0.02)
 
 
 async def test_an_undecided_judge_thinks_the_same_of_all_candidates_of_a_share_of_the_groups_however_it_is_asked():
-    found = [await rewards(Undecided(0.3), number=number) for number in range(200)]
-    undecided = [number for number, one in enumerate(found) if one == [0.5] * 4]
+    found = await rewards(Undecided(0.3), count=200)
+    undecided = [one for one in found if one == [0.5] * 4]
     assert len(undecided) / 200 == pytest.approx(0.3, abs=0.07)
-    assert all(found[number] == list(QUALITY.values()) for number in {*range(200)} - {*undecided})
-    for number in range(20):
-        assert await rewards(Undecided(0.3), number=number, orders=4) == found[number]
-    noisy = await rewards(Undecided(1.0), Noise(0.1))
-    assert len(set(noisy)) == 4
+    assert [one for one in found if one not in ([0.5] * 4, list(QUALITY.values()))] == []
+    assert await rewards(Undecided(0.3), count=20, orders=4) == found[:20]
+    assert len(set((await rewards(Undecided(1.0), Noise(0.1)))[0])) == 4
+
+
+def lost(found: Any) -> Any:
+    return np.array([[reward is None for reward in row] for row in found])
 
 
 async def test_unread_candidates_stay_unread_however_often_they_are_asked_about():
-    lost = np.array([[one is None for one in await rewards(Unread(0.3), number=number)] for number in range(300)])
-    assert lost.mean() == pytest.approx(0.3, abs=0.05)
-    assert np.abs(lost.mean(axis=0) - 0.3).max() < 0.1
-    assert await rewards(Unread(0.3), number=5) == await rewards(Unread(0.3), number=5)
-    assert await rewards(Unread(1.0)) == [None] * 4
+    found = await rewards(Unread(0.3), count=300)
+    assert lost(found).mean() == pytest.approx(0.3, abs=0.05)
+    assert np.abs(lost(found).mean(axis=0) - 0.3).max() < 0.1
+    assert await rewards(Unread(0.3), count=10) == found[:10]
+    assert await rewards(Unread(1.0)) == [[None] * 4]
 
 
 async def test_unread_may_be_linked_to_length():
-    texts = ("a", "b" * 2, "c" * 30, "d" * 300)
-    lost = np.array(
-        [
-            [one is None for one in await rewards(Unread(0.1, per_doubling=1.0), number=number, texts=texts)]
-            for number in range(300)
-        ]
-    )
-    assert lost[:, 0].mean() < 0.02
-    assert lost[:, 3].mean() > 0.3
+    texts = ["a", "b" * 2, "c" * 30, "d" * 300]
+    found = lost(await rewards(Unread(0.1, per_doubling=1.0), count=300, texts=texts))
+    assert found[:, 0].mean() < 0.02
+    assert found[:, 3].mean() > 0.3
 
 
 def test_curves_of_position_bias():

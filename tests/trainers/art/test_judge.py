@@ -1,18 +1,22 @@
-"""RULER's way of naming a judge: what each LiteLLM parameter becomes, which are refused, and what is shared."""
+"""RULER's interface without ART: its arguments and results, what each LiteLLM parameter becomes, and what is shared."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
-from collections.abc import Iterator, Sequence
+import subprocess
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from art_judges import ContentJudge
-from calipers import Judge
+from calipers import DEFAULT_RUBRIC, Judge
 from calipers.errors import CalipersError, ConfigError
-from calipers.trainers.art import ruler
+from calipers.trainers.art import Response, TrajectoryScore, ruler, ruler_score_group
+from calipers.trainers.art import reward as art_reward
 from calipers.trainers.art.judge import judge_for
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
@@ -25,17 +29,10 @@ def evenly(asked: Asked) -> Answer:
     return said(json.dumps({"explanations": dict.fromkeys(keys, "so so"), "scores": dict.fromkeys(keys, 50)}))
 
 
-@pytest.fixture(autouse=True)
-def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "OLLAMA_API_BASE", "OLLAMA_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
-def server() -> Iterator[FaultyServer]:
-    with FaultyServer() as running:
-        running.script(evenly)
-        yield running
+def server(faulty: FaultyServer) -> FaultyServer:
+    faulty.script(evenly)
+    return faulty
 
 
 async def test_litellms_names_reach_the_server_as_options_and_parameters(server: FaultyServer) -> None:
@@ -126,3 +123,44 @@ async def test_a_reader_of_replies_gives_0_to_100_and_its_judge_is_shared_too(se
     extra = {"api_base": server.url}
     assert [one.score for one in await ruler(PAIR, "vllm/judge", extra, parse_response=read)] == [0.25, 0.25]
     assert judge_for("vllm/judge", extra, parse=read) is judge_for("vllm/judge", extra, parse=read)
+
+
+# --- RULER's interface ------------------------------------------------------------------------------------------------
+
+
+JUDGE: list[tuple[str, object]] = [
+    ("judge_model", "openai/o3"),
+    ("extra_litellm_params", None),
+    ("rubric", DEFAULT_RUBRIC),
+]
+READER: list[tuple[str, object]] = [("debug", False), ("parse_response", None)]
+
+
+def test_arguments_and_results_are_rulers() -> None:
+    """Names, order, kinds and defaults."""
+    empty = inspect.Parameter.empty
+    positional = {
+        ruler: [("message_lists", empty), *JUDGE, ("tools", None)],
+        ruler_score_group: [("group", empty), *JUDGE],
+    }
+    by_keyword = {ruler: READER, ruler_score_group: [("swallow_exceptions", False), *READER]}
+    for function in (ruler, ruler_score_group):
+        parameters = inspect.signature(function).parameters.values()
+        for kind, expected in (
+            (inspect.Parameter.POSITIONAL_OR_KEYWORD, positional[function]),
+            (inspect.Parameter.KEYWORD_ONLY, by_keyword[function]),
+        ):
+            assert [(one.name, one.default) for one in parameters if one.kind is kind] == expected
+        assert inspect.iscoroutinefunction(function)
+    names = {"DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"}
+    assert set(art_reward.__all__) - names == {"judged_by"}
+    score = TrajectoryScore(trajectory_id="1", explanation="fine", score=0.5)
+    assert score.model_dump() == {"trajectory_id": "1", "explanation": "fine", "score": 0.5}
+    assert Response(scores=[score]).model_dump() == {"scores": [score.model_dump()]}
+
+
+def test_importing_the_adapter_imports_neither_art_nor_litellm_nor_a_network_library() -> None:
+    names = "{'art', 'litellm', 'openai', 'aiohttp', 'polars'}"
+    code = f"import sys, calipers.trainers.art; sys.exit(' '.join({names} & sys.modules.keys()) or None)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,22 +53,34 @@ def rewards(group: Any) -> list[float]:
     return [trajectory.reward for trajectory in group]
 
 
-def broken_by(*words: str) -> ContentJudge:
-    """An honest judge that gives no answer about groups in which one of these words is said."""
+def broken(error: Exception, *words: str) -> ContentJudge:
+    """An honest judge that raises ``error`` about groups in which one of these words is said; "" is in every group."""
 
     def write(opinions: Mapping[str, int], request: JudgeRequest) -> str:
         if any(word in repr(request.messages) for word in words):
-            raise TransientError("server", "the judge is out of order")
+            raise error
         return honest(opinions, request)
 
     return ContentJudge(write=write)
 
 
+def broken_by(*words: str) -> ContentJudge:
+    return broken(TransientError("server", "the judge is out of order"), *words)
+
+
+def refusing() -> ContentJudge:
+    """A judge that is not to be had, whatever it is asked."""
+    return broken(PermanentError("not_found", "no such model", fatal=True), "")
+
+
 # --- after_each -----------------------------------------------------------------------------------------------------
 
 
-def groups(*marks: str) -> list[Any]:
-    return [ready("worth 20", f"worth 90 {mark}") for mark in marks]
+async def gathered(*marks: str, after_each: Any, **options: Any) -> list[Any]:
+    """What ART's gather gives back of groups in which these words are said."""
+    waiting = [ready("worth 20", f"worth 90 {mark}") for mark in marks]
+    found: list[Any] = await art.gather_trajectory_groups(waiting, after_each=after_each, pbar_desc=None, **options)
+    return found
 
 
 async def test_settings_that_cannot_work_are_found_before_the_first_rollout() -> None:
@@ -82,24 +95,17 @@ async def test_settings_that_cannot_work_are_found_before_the_first_rollout() ->
 async def test_lost_groups_are_left_out_said_so_and_end_no_gather_that_tolerates_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = await art.gather_trajectory_groups(
-        groups("one", BAD, "two"), after_each=judged_by(broken_by(BAD)), pbar_desc=None
-    )
+    found = await gathered("one", BAD, "two", after_each=judged_by(broken_by(BAD)))
     assert [rewards(group) for group in found] == [[0.2, 0.9]] * 2
     assert capsys.readouterr().err.count("[calipers] a group is left out: none of the group's 2") == 1
 
 
 @pytest.mark.parametrize("tolerated", [1, 0.4])
 async def test_lost_groups_count_against_the_gathers_max_exceptions(tolerated: float) -> None:
-    judge = broken_by(BAD)
-    kept = await art.gather_trajectory_groups(
-        groups("one", BAD, "two"), after_each=judged_by(judge), max_exceptions=tolerated, pbar_desc=None
-    )
-    assert len(kept) == 2
+    judged = judged_by(broken_by(BAD))
+    assert len(await gathered("one", BAD, "two", after_each=judged, max_exceptions=tolerated)) == 2
     with pytest.raises(CalipersError, match="the judge is out of order"):
-        await art.gather_trajectory_groups(
-            groups(BAD, BAD, "two"), after_each=judged_by(judge), max_exceptions=tolerated, pbar_desc=None
-        )
+        await gathered(BAD, BAD, "two", after_each=judged, max_exceptions=tolerated)
 
 
 async def test_a_group_that_is_none_of_arts_costs_itself_only(capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,7 +115,7 @@ async def test_a_group_that_is_none_of_arts_costs_itself_only(capsys: pytest.Cap
     assert "is not an ART trajectory group" in capsys.readouterr().err
 
 
-async def test_after_so_many_lost_groups_in_a_row_a_run_is_asked_to_stop_once(
+async def test_after_so_many_lost_groups_in_a_row_a_run_is_asked_to_stop_once_or_its_gather_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     stopped: list[int] = []
@@ -118,17 +124,11 @@ async def test_after_so_many_lost_groups_in_a_row_a_run_is_asked_to_stop_once(
         await judged(await ready("worth 20", "worth 90" if good else BAD))
     assert stopped == [1]
     told = capsys.readouterr().err
-    assert told.count("the run is asked to stop: 2 groups in a row were lost (patience=2), the last because ") == 1
+    why = "2 groups in a row were lost (patience=2), the last because none of the group's 2"
+    assert told.count(f"the run is asked to stop: {why}") == 1
     assert told.count("[calipers] a group is left out") == 4
-
-
-def refusing() -> ContentJudge:
-    """A judge that is not to be had, whatever it is asked."""
-
-    def write(opinions: Mapping[str, int], request: JudgeRequest) -> str:
-        raise PermanentError("not_found", "no such model", fatal=True)
-
-    return ContentJudge(write=write)
+    with pytest.raises(CalipersError, match=re.escape(why)):
+        await gathered(BAD, BAD, BAD, after_each=judged_by(broken_by(BAD), patience=2))
 
 
 async def test_a_judge_that_refuses_every_question_ends_a_gather() -> None:
@@ -139,26 +139,15 @@ async def test_a_judge_that_refuses_every_question_ends_a_gather() -> None:
 
     for after_each in (judged, judged_by(refusing())):
         with pytest.raises(ConfigError, match="every question was refused"):
-            await art.gather_trajectory_groups(groups("one", "two"), after_each=after_each, pbar_desc=None)
-
-
-async def test_without_stop_the_end_of_patience_ends_the_gather() -> None:
-    judged = judged_by(broken_by(BAD), patience=2)
-    with pytest.raises(
-        CalipersError, match=r"2 groups in a row were lost \(patience=2\), the last because none of the group's 2"
-    ):
-        await art.gather_trajectory_groups(groups(BAD, BAD, BAD), after_each=judged, pbar_desc=None)
-
-
-# --- one left ---------------------------------------------------------------------------------------------------------
-
-
-def only_last(text: str, keys: Sequence[str]) -> dict[str, float]:
-    return {keys[-1]: 70}
+            await gathered("one", "two", after_each=after_each)
 
 
 async def test_one_scored_trajectory_among_unscored_ones_is_no_group_to_learn_from() -> None:
     """ART would train on nothing, and its PipelineTrainer would count it as a sign of a collapsed policy."""
+
+    def only_last(text: str, keys: Sequence[str]) -> dict[str, float]:
+        return {keys[-1]: 70}
+
     judge = Judge(ContentJudge(), parse=only_last, question={"reasks": 0})
     three = await ready("worth 20", "worth 90", "worth 50")
     with pytest.raises(CalipersError, match="only one of the group's 3 trajectories could be scored: "):
@@ -231,10 +220,19 @@ async def trained_on(
 
 
 def judged_rollouts(judge: Any, texts: Callable[[Any], list[str]], **fields: Any) -> Any:
+    """ART's own rollouts of a scenario, judged; one that is to say "raises" raises."""
     judged = judged_by(judge)
 
     async def roll_out(model: Any, scenario: Any, config: Any) -> Any:
-        return await judged(art.TrajectoryGroup([rollout(text, **fields) for text in texts(scenario)]))
+        waiting = texts(scenario)
+
+        async def single(*_: Any) -> Any:
+            text = waiting.pop(0)
+            if text == "raises":
+                raise RuntimeError(text)
+            return rollout(text, **fields)
+
+        return await judged(await make_group_rollout_fn(single, n=len(waiting))(model, scenario, config))
 
     return roll_out
 
@@ -242,11 +240,15 @@ def judged_rollouts(judge: Any, texts: Callable[[Any], list[str]], **fields: Any
 async def test_the_pipeline_trains_on_judged_groups_and_keeps_what_they_carry(tmp_path: Path) -> None:
     scenarios = [{"id": name, "metadata": {"city": name}} for name in ("oslo", "rome")]
     rollouts = judged_rollouts(
-        ContentJudge(), lambda one: ["worth 20", f"worth 90 {one['id']}"], metadata={"seed": 7}, metrics={"steps": 2}
+        ContentJudge(),
+        lambda one: ["worth 20", f"worth 90 {one['id']}", "raises"],
+        metadata={"seed": 7},
+        metrics={"steps": 2},
     )
     groups = await trained_on(rollouts, scenarios, tmp_path)
-    assert [rewards(group) for group in groups] == [[0.2, 0.9]] * 2
+    assert [sorted(rewards(group)) for group in groups] == [[0.2, 0.9]] * 2
     assert sorted(group.metadata["scenario_city"] for group in groups) == ["oslo", "rome"]
+    assert [one.message for group in groups for one in group.exceptions] == ["raises"] * 2
     for trajectory in (one for group in groups for one in group):
         assert trajectory.initial_policy_version is not None
         assert trajectory.final_policy_version is not None
@@ -258,7 +260,7 @@ async def test_the_pipeline_counts_no_lost_group_as_one_without_variance(tmp_pat
     scenarios = [{"id": f"{BAD} {number}"} for number in range(12)] + [{"id": "worth 20"}, {"id": "worth 30"}]
     rollouts = judged_rollouts(broken_by(BAD), lambda one: [one["id"], "worth 90"])
     groups = await trained_on(rollouts, scenarios, tmp_path, discarded=2)
-    assert sorted(rewards(group)[0] for group in groups) == [0.2, 0.3]
+    assert sorted(min(rewards(group)) for group in groups) == [0.2, 0.3]
 
 
 async def test_a_judge_that_refuses_every_question_ends_the_pipeline_by_stop(tmp_path: Path) -> None:
@@ -277,32 +279,3 @@ async def test_a_judge_that_refuses_every_question_ends_the_pipeline_by_stop(tmp
 
     assert await trained_on(roll_out, range(1000), tmp_path, known=trainers.append) == []
     assert begun < 20
-
-
-async def test_the_pipeline_judges_groups_of_arts_own_rollout_function(tmp_path: Path) -> None:
-    async def single(model: Any, scenario: Any, config: Any) -> Any:
-        texts = scenario["texts"]
-        if texts[-1] == "raises":
-            raise RuntimeError(texts.pop())
-        return rollout(texts.pop())
-
-    grouped, judged = make_group_rollout_fn(single, n=3), judged_by(ContentJudge())
-
-    async def roll_out(model: Any, scenario: Any, config: Any) -> Any:
-        return await judged(await grouped(model, scenario, config))
-
-    (group,) = await trained_on(roll_out, [{"texts": ["worth 90", "worth 20", "raises"]}], tmp_path)
-    assert sorted(rewards(group)) == [0.2, 0.9]
-    assert [one.message for one in group.exceptions] == ["raises"]
-
-
-async def test_policy_versions_of_tokens_survive_judging() -> None:
-    """Private, and only in ART's newer form: which policy wrote which tokens."""
-    if "_policy_token_counts" not in art.Trajectory.__private_attributes__:
-        pytest.skip("this openpipe-art (before 0.5.19) does not count tokens by policy version")
-    group = await ready("worth 20", "worth 90")
-    for trajectory in group:
-        trajectory._policy_token_counts = {3: 10, 4: 2}
-    after = await ruler_score_group(group, ContentJudge())
-    assert after is not None
-    assert [one._policy_token_counts for one in after] == [{3: 10, 4: 2}] * 2

@@ -1,7 +1,7 @@
 """What holds in every TRL the reward function is made for, the oldest that Unsloth takes included: the synchronous
 twin.
 
-Beside TRL 0.18.2 (``.ci/engines``) as beside the newest. What only newer ones do is tested in ``test_trl_trainers``.
+Beside TRL 0.18.2 (``.ci/engines``) as beside the newest. What only newer ones do is tested in ``test_environments``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import json
 import math
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 import pytest
@@ -28,7 +28,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]'; .ci/engines for the oldest)")
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("error:::calipers")]
 
-from trl_runs import train  # noqa: E402 - needs TRL
+from trl_runs import advantages_of, train  # noqa: E402 - needs TRL
 
 VERSION = installed_version("trl") or OLDEST
 
@@ -42,18 +42,11 @@ def lengths(completions: Sequence[str], **_: Any) -> list[float]:
     return [len(text) / 100 for text in completions]
 
 
-def advantages(rewards: Sequence[float]) -> Any:
-    """(r - mean) / (std + 1e-4) in each group of four, as float32 has it."""
-    groups = [rewards[start : start + 4] for start in range(0, len(rewards), 4)]
-    found = [(one - fmean(group)) / (stdev(group) + 1e-4) for group in groups for one in group]
-    return pytest.approx(found, rel=1e-4, abs=1e-5)
-
-
 def test_each_completion_is_rewarded_by_what_the_judge_thinks_of_it(reward: Any, tmp_path: Path) -> None:
     run = train([reward], tmp_path)
     fault_free = [reward_of(text) for text in run.completions]
     assert run.rewards["judge"] == pytest.approx(fault_free)
-    assert run.advantages == advantages(fault_free)
+    assert run.advantages == advantages_of(fault_free)
 
 
 def test_a_group_that_could_not_be_judged_has_no_advantages_and_the_others_keep_theirs(
@@ -86,18 +79,20 @@ def test_beside_another_reward_function_that_one_alone_decides_a_group_without_s
     judged, other = run.rewards["judge"], run.rewards["lengths"]
     assert sum(map(math.isnan, judged)) == 4
     both = [there if math.isnan(one) else one + there for one, there in zip(judged, other, strict=True)]
-    assert run.advantages == advantages(both)
+    assert run.advantages == advantages_of(both)
 
 
-@pytest.mark.parametrize("points", [97, 33])
+def equally(asked: Asked, *, points: int) -> Answer:
+    """A judge that finds all attempts alike."""
+    return said(json.dumps({"scores": dict.fromkeys(wanted(asked), points)}))
+
+
 def test_a_group_that_the_judge_finds_equal_has_no_advantage_to_the_last_bit(
-    reward: Any, server: FaultyServer, tmp_path: Path, points: int
+    reward: Any, server: FaultyServer, tmp_path: Path
 ) -> None:
-    def undecided(asked: Asked) -> Answer:
-        return said(json.dumps({"scores": dict.fromkeys(wanted(asked), points)}))
-
-    server.script(undecided)
-    assert train([reward], tmp_path).advantages == [0.0] * 16
+    for points in (97, 33):
+        server.script(partial(equally, points=points))
+        assert train([reward], tmp_path).advantages == [0.0] * 16, points
 
 
 def test_conversations_columns_and_equal_prompts_reach_the_judge(
@@ -121,7 +116,7 @@ def test_another_group_size_than_the_trainers_ends_the_run_at_its_first_step(
 
 @pytest.mark.skipif(VERSION >= AWAITS, reason="this TRL awaits reward functions")
 def test_a_trl_that_does_not_await_is_told_to_take_the_twin() -> None:
-    with pytest.raises(ConfigError, match="does not await reward functions: pass blocking=True"):
+    with pytest.raises(ConfigError, match="pass blocking=True"):
         reward_func("embedded", num_generations=4)
 
 

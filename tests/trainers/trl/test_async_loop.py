@@ -11,9 +11,8 @@ import pickle
 import threading
 from dataclasses import replace
 from multiprocessing import Value
-from pathlib import Path
 from queue import Queue
-from statistics import fmean, pstdev
+from statistics import pstdev
 from typing import Any
 
 import pytest
@@ -28,10 +27,9 @@ worker = pytest.importorskip(
 )
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("error:::calipers")]
 
-import trl  # noqa: E402 - is there
 from accelerate.state import PartialState  # noqa: E402 - comes with TRL
 
-from trl_runs import PROMPTS, WORDS, tokenizer  # noqa: E402 - needs TRL
+from trl_runs import PROMPTS, QWEN, advantages_of, close, tokenizer  # noqa: E402 - needs TRL
 
 SIZE, GROUPS = 4, 3
 ADDRESS: list[str] = []
@@ -48,13 +46,13 @@ class Served:
     def __init__(self, judge: Opinions) -> None:
         self.judge = judge
         self.said = 0
+        self.first = tokenizer().convert_tokens_to_ids("w0")
 
     def __call__(self, asked: Asked) -> Answer:
         if not asked.path.endswith("/v1/completions"):
             return replace(self.judge(asked), headers={"Connection": "close"})  # the loops' process would end here
         self.said += 1
-        first = list(dict.fromkeys(WORDS)).index("w0")
-        tokens = [first + self.said % 80, first + self.said // 80, 0]
+        tokens = [self.first + self.said % 80, self.first + self.said // 80, 0]
         return Answer(body={"choices": [{"token_ids": tokens, "logprobs": {"token_logprobs": [-1.0] * 3}}]})
 
 
@@ -62,12 +60,11 @@ def samples_of(reward: Any, server: FaultyServer) -> list[Any]:
     """The first groups that the loops score, as the trainer would get them."""
     PartialState()
     buffer: Queue[Any] = Queue()
-    template = Path(trl.__file__).with_name("chat_templates") / "qwen2_5.jinja"  # AsyncGRPO reads no unknown ones
     loop = worker._AsyncRolloutLoop(
         model_name="tiny",
         dataset=[{"prompt": [{"role": "user", "content": prompt}], "answer": 1} for prompt in PROMPTS],
         reward_funcs=[reward],
-        processing_class=tokenizer(template.read_text()),
+        processing_class=tokenizer(QWEN.read_text()),  # AsyncGRPO reads no unknown ones
         eos_token_ids=[0],
         rollout_buffer=buffer,
         model_version_value=Value("i", 3),
@@ -88,11 +85,6 @@ def samples_of(reward: Any, server: FaultyServer) -> list[Any]:
         running.join(30)
 
 
-def advantages(rewards: list[float]) -> list[float]:
-    known = [one for one in rewards if not math.isnan(one)]
-    return [0.0 if math.isnan(one) else (one - fmean(known)) / (pstdev(known) + 1e-8) for one in rewards]
-
-
 def test_its_own_loops_score_each_group_and_a_missing_score_costs_its_own_row():
     with FaultyServer() as server:  # one for both turns, because a process has one judge for each function
         models(server, "tiny")
@@ -111,8 +103,6 @@ def require_own_rows(samples: list[Any], *, silent: bool) -> None:
         rewards = [one.metrics["reward"] for one in group]
         assert sum(map(math.isnan, rewards)) == silent
         texts = [one.completion[0]["content"] for one in group]
-        expected = [reward_of(text) for text in texts]
-        assert [one for one in rewards if not math.isnan(one)] == pytest.approx(
-            [one for one, got in zip(expected, rewards, strict=True) if not math.isnan(got)]
-        )
-        assert [one.advantage for one in group] == pytest.approx(advantages(rewards), rel=1e-4, abs=1e-5)
+        expected = [math.nan if math.isnan(got) else reward_of(text) for text, got in zip(texts, rewards, strict=True)]
+        assert rewards == close(expected)
+        assert [one.advantage for one in group] == advantages_of(rewards, deviation=pstdev, epsilon=1e-8)

@@ -25,15 +25,13 @@ pytestmark = [
 ]
 
 import torch  # noqa: E402 - comes with TRL
-import trl  # noqa: E402
-from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402 - comes with TRL
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM  # noqa: E402 - likewise
 from websockets.exceptions import ConnectionClosed  # noqa: E402 - comes with openenv-core
 
 from openenv_shop import Shop, served  # noqa: E402 - needs openenv-core
-from trl_runs import PROMPTS, train  # noqa: E402 - needs TRL
+from tiny_policy import policy_of, tokenizer_of  # noqa: E402 - needs torch and transformers
+from trl_runs import PROMPTS, QWEN, advantages_of, close, train  # noqa: E402 - needs TRL
 
-TEMPLATE = (Path(trl.__file__).with_name("chat_templates") / "qwen2_5.jinja").read_text()
+TEMPLATE = QWEN.read_text()
 ROLLOUTS = 16
 
 
@@ -49,23 +47,12 @@ def played(question: str, item: str) -> list[dict[str, Any]]:
 
 
 def taught(items: Sequence[str]) -> tuple[Any, Any]:
-    """A one-layer policy, made on the spot, that orders each of the items equally often; and its tokenizer."""
-    rendered = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer(models.WordLevel({"": 0}, "")), chat_template=TEMPLATE
-    )
+    """A policy that orders each of the items equally often, and its tokenizer."""
     chats = [played(question, item) for question in PROMPTS for item in items]
-    texts = [rendered.apply_chat_template(chat, tools=[Shop.place_order], tokenize=False) for chat in chats]
-    words = dict.fromkeys(" ".join(texts).replace("<|im_end|>", " ").split())
-    places = {word: place for place, word in enumerate(("<|im_end|>", "<pad>", "<unk>", *words))}
-    split = Tokenizer(models.WordLevel(places, "<unk>"))
-    split.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    special = {"eos_token": "<|im_end|>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    tokens = PreTrainedTokenizerFast(tokenizer_object=split, chat_template=TEMPLATE, **special)
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": len(places)}
-    heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
-    model = Qwen2ForCausalLM(Qwen2Config(**sizes, **heads, eos_token_id=0, pad_token_id=1))
-    model.config._name_or_path = "tiny"
+    render = tokenizer_of((), TEMPLATE).apply_chat_template
+    texts = [render(chat, tools=[Shop.place_order], tokenize=False) for chat in chats]
+    tokens = tokenizer_of(" ".join(texts).replace("<|im_end|>", " ").split(), TEMPLATE, end="<|im_end|>")
+    model = policy_of(tokens, width=32)
     ids = torch.tensor([tokens(text)["input_ids"] for text in texts])
     steps = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(100):
@@ -94,42 +81,28 @@ class Shopper:
         return Completion(json.dumps({"explanations": {}, "scores": scores}), finish_reason="stop", model=self.model)
 
 
-def chance(model: Any, tokens: Any, item: str) -> float:
-    """How probable the policy makes an item, when it has called the tool."""
-    said = tokens.apply_chat_template(played(PROMPTS[0], item), tools=[Shop.place_order], tokenize=False)
-    ids = tokens(said)["input_ids"]
-    place = ids.index(tokens.convert_tokens_to_ids(f'"{item}"}}}}'))
-    with torch.no_grad():
-        return float(model(input_ids=torch.tensor([ids[:place]])).logits[0, -1].softmax(-1)[ids[place]])
-
-
 @pytest.mark.timeout(600)
-def test_a_policy_learns_from_the_judge_what_an_openenv_server_sells(tmp_path: Path):
+def test_what_rollouts_did_in_an_openenv_server_is_judged_and_trained_on(tmp_path: Path):
     shopper = Shopper()
     model, tokens = taught(["tea", "milk"])
-    before = chance(model, tokens, "tea")
     with served(ROLLOUTS) as shop:
         run = train(
             [reward_func(Judge(shopper))],
             tmp_path,
-            steps=3,
-            learning_rate=2e-3,
-            lr_scheduler_type="constant",
             max_completion_length=64,
             conversational=True,
             made_with={"model": model, "processing_class": tokens, "environment_factory": shop},
         )
         orders = [one._client.state()["step_count"] for one in shop.made]
-    first = shopper.shown[:ROLLOUTS]
     assert all("what to order" in one for one in shopper.shown)
-    assert any('call c1 place_order {"item":"tea"}' in one and "ordered tea" in one for one in first)
-    assert any("there is no milk" in one and "ordered" not in one for one in first)  # the server's error, as the tool's
+    assert any('call c1 place_order {"item":"tea"}' in one and "ordered tea" in one for one in shopper.shown)
+    assert any("there is no milk" in one and "ordered" not in one for one in shopper.shown)  # the server's error
     assert run.metrics["tools/failure_frequency"][0] > 0
     sold = [any(one["content"] == "ordered tea" for one in messages) for messages in run.completions]
     assert orders == [int(one) for one in sold]  # each rollout in a session of its own
-    assert run.rewards["judge"][-ROLLOUTS:] == pytest.approx([0.9 if one else 0.1 for one in sold], abs=1e-6)
-    after = chance(model, tokens, "tea")
-    assert after > before + 0.05, (before, after)
+    rewards = [0.9 if one else 0.1 for one in sold]
+    assert run.rewards["judge"] == close(rewards)
+    assert run.advantages == advantages_of(rewards)
 
 
 def test_a_server_with_fewer_sessions_than_rollouts_ends_the_run(judge: Judge, tmp_path: Path):

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 import pytest
@@ -20,6 +19,8 @@ from servers.opinions import Opinions, models, reward_of
 
 pytestmark = pytest.mark.timeout(150)
 pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]')")
+
+from trl_runs import advantages_of, close  # noqa: E402 - needs TRL
 
 TESTS = Path(__file__).parents[2]
 JUDGES: dict[str, Any] = {
@@ -57,11 +58,6 @@ def answered(asked: Asked) -> Answer:
     return answer
 
 
-def close(numbers: list[float]) -> Any:
-    """Equal to these as float32, which TRL works in; NaN is None there."""
-    return pytest.approx(numbers, rel=1e-5, abs=1e-6, nan_ok=True)
-
-
 @pytest.mark.parametrize("name", ["whole", "split", "blocking", "silent", "failing", "two", "uneven"])
 def test_both_processes_put_the_same_together(runs: list[dict[str, Any]], name: str):
     first, second = (json.dumps([run[name]["rewards"], run[name]["advantages"]]) for run in runs)
@@ -87,12 +83,12 @@ def test_each_group_is_judged_once_by_all_processes_together(runs: list[dict[str
 )
 def test_one_row_without_a_score_leaves_the_others_in_both_processes_as_without_it(runs: list[dict[str, Any]]):
     run = runs[0]["silent"]
-    rewards = [reward_of(text) for text in run["completions"]]
-    [missing] = [place for place, reward in enumerate(run["rewards"]["judge"]) if math.isnan(reward)]
-    rest = [reward for place, reward in enumerate(rewards) if place != missing]
-    expected = [(reward - fmean(rest)) / (stdev(rest) + 1e-4) for reward in rewards]
-    expected[missing] = 0.0
-    assert run["advantages"] == close(expected)
+    rewards = [
+        math.nan if math.isnan(got) else reward_of(text)
+        for text, got in zip(run["completions"], run["rewards"]["judge"], strict=True)
+    ]
+    assert sum(map(math.isnan, rewards)) == 1
+    assert run["advantages"] == advantages_of(rewards)
 
 
 def test_nothing_is_learned_from_a_group_that_could_not_be_judged(runs: list[dict[str, Any]]):

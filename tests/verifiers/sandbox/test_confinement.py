@@ -10,10 +10,19 @@ import pytest
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
 
 
-def inside(code: str, *arguments: object) -> str:
-    run = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False
-    )
+CONFINED = """
+import os, sys, time
+from calipers.verifiers.sandbox.confinement import prepare_confinement
+opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(20)]
+read, write = os.pipe()
+made = prepare_confinement(sys.argv[1], left=(), seccomp=False)
+"""
+
+
+def inside(code: str, folder: Path) -> str:
+    """What the code prints in a confined process of its own."""
+    command = [sys.executable, "-c", CONFINED + code, str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
     return run.stdout.strip()
 
@@ -22,9 +31,6 @@ def test_root_is_given_up_and_the_file_system_is_empty(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root has root to give up")
     code = """
-import os, sys
-from calipers.verifiers.sandbox.confinement import prepare_confinement
-made = prepare_confinement(sys.argv[1], left=(), seccomp=False)
 assert os.listdir("/") == []
 try:
     os.setuid(0)
@@ -41,11 +47,6 @@ except PermissionError:
 
 def test_no_descriptor_is_left_but_the_way_out(tmp_path: Path) -> None:
     code = """
-import os, sys
-from calipers.verifiers.sandbox.confinement import prepare_confinement
-opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(20)]
-read, write = os.pipe()
-made = prepare_confinement(sys.argv[1], left=(), seccomp=False)
 if os.fork() == 0:
     made.child(write, 1, 2**28)
     left = []
@@ -70,10 +71,6 @@ print(os.read(read, 100).decode())
 
 def test_a_child_does_not_outlive_its_server(tmp_path: Path) -> None:
     code = """
-import os, sys, time
-from calipers.verifiers.sandbox.confinement import prepare_confinement
-read, write = os.pipe()
-made = prepare_confinement(sys.argv[1], left=(), seccomp=False)
 server = os.fork()
 if server == 0:
     child = os.fork()

@@ -108,34 +108,19 @@ def job(source: str) -> Job:
     return Job(source, "check_following", (("some response",),), fit=True)
 
 
-@pytest.fixture(scope="module")
-def outcomes(sandbox: Sandbox) -> dict[str, Outcome]:
-    """All attempts at once, an honest rule after each: what one does must not reach the next."""
+def test_an_attempt_ends_without_a_verdict_says_why_and_reaches_no_other_job(sandbox: Sandbox) -> None:
     honest = job("def check_following(response): return 'none' in response")
-    jobs = [one for source, _ in ATTEMPTS.values() for one in (job(source), honest)]
-    ended = sandbox.run(jobs)
+    ended = sandbox.run([one for source, _ in ATTEMPTS.values() for one in (job(source), honest)])
     assert [outcome.values for outcome in ended[1::2]] == [(False,)] * len(ATTEMPTS)
-    return dict(zip(ATTEMPTS, ended[::2], strict=True))
-
-
-@pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_an_attempt_ends_without_a_verdict_and_says_why(attempt: str, outcomes: dict[str, Outcome]) -> None:
-    found = outcomes[attempt]
-    assert found.failure in ATTEMPTS[attempt][1], found
-    assert found.reason
-    assert len(found.reason) <= 300
-    assert found.cpu_seconds < 3
-
-
-@pytest.mark.parametrize("attempt", HARMLESS)
-def test_a_harmless_trick_changes_nothing(attempt: str, sandbox: Sandbox) -> None:
-    (found,) = sandbox.run([job(HARMLESS[attempt])])
-    assert (found.values, found.failure) == ((True,), None)
-
-
-def test_nothing_was_left_behind(outcomes: dict[str, Outcome]) -> None:
-    assert outcomes
+    outcomes = dict(zip(ATTEMPTS, ended[::2], strict=True))
+    assert {name: one for name, one in outcomes.items() if one.failure not in ATTEMPTS[name][1]} == {}
+    assert [name for name, one in outcomes.items() if not 0 < len(one.reason) <= 300 or one.cpu_seconds >= 3] == []
     assert not Path("/tmp/calipers-was-here").exists()  # noqa: S108 - the file an attempt tries to make
+
+
+def test_a_harmless_trick_changes_nothing(sandbox: Sandbox) -> None:
+    found = dict(zip(HARMLESS, sandbox.run([job(source) for source in HARMLESS.values()]), strict=True))
+    assert {name: one for name, one in found.items() if (one.values, one.failure) != ((True,), None)} == {}
 
 
 def test_no_environment_arguments_or_open_files_come_along(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,60 +168,37 @@ def test_limits_alone_still_take_files_and_processes_away() -> None:
 
 
 WRITTEN = [
-    b'{"failure":[1]}',
-    b'{"failure":{"a":1}}',
-    b'{"failure":true,"values":[true]}',
-    b'{"failure":"wall"}',
-    b'{"failure":"lost"}',
-    b'{"failure":"cpu"}',
-    b'{"values":{"a":1}}',
-    b'{"values":[{"set":[[1]]}]}',
-    b'{"values":[true],"reason":[1]}',
-    b'{"values":[true],"output":5}',
-    b'{"number":7,"cpu":"x","values":[{"list":[]}]}',
-    b'{"values":[' + b"[" * 950 + b"]" * 950 + b"]}",
-    b'{"values":[' + b'{"tuple":[' * 99 + b"]}" * 99 + b"]}",
-    b'{"values":[' + b"9" * 5000 + b"]}",
-    b"[" * 100_000,
-    b"null",
-    b"\xff\xfe",
-    b"",
-]
+    b'{"failure":[1]}', b'{"failure":{"a":1}}', b'{"failure":true,"values":[true]}', b'{"failure":"wall"}',
+    b'{"failure":"lost"}', b'{"failure":"cpu"}', b'{"values":{"a":1}}', b'{"values":[{"set":[[1]]}]}',
+    b'{"values":[true],"reason":[1]}', b'{"values":[true],"output":5}',
+    b'{"number":7,"cpu":"x","values":[{"list":[]}]}', b'{"values":[' + b"[" * 950 + b"]" * 950 + b"]}",
+    b'{"values":[' + b'{"tuple":[' * 99 + b"]}" * 99 + b"]}", b'{"values":[' + b"9" * 5000 + b"]}", b"[" * 100_000,
+    b"null", b"\xff\xfe", b"",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("answer", WRITTEN, ids=range(len(WRITTEN)))
-def test_an_answer_written_by_hand_costs_its_own_job_alone(answer: bytes, sandbox: Sandbox) -> None:
-    """The child holds the pipe, so what arrives on it is the foreign code's, to the byte."""
-    write = f"import sys\nsys.modules['posix'].write(0, {answer!r})\nsys.modules['posix']._exit(0)"
-    good = Job("def check_following(response): return True", "check_following", (("text",),))
-    before, outcome, after = sandbox.run([good, Job(write, "check_following", (("text",),)), good])
-    assert before.values == after.values == (True,)
-    assert outcome.failure in {"unusable", "crashed"}
-    assert outcome.values == ()
-    assert outcome.reason
+def written(answer: bytes) -> Job:
+    """A job that writes its own answer: the child holds the pipe, so what arrives on it is the foreign code's."""
+    return job(f"import sys\nsys.modules['posix'].write(0, {answer!r})\nsys.modules['posix']._exit(0)")
+
+
+def test_an_answer_written_by_hand_costs_its_own_job_alone(sandbox: Sandbox) -> None:
+    good = job("def check_following(response): return True")
+    ended = sandbox.run([one for answer in WRITTEN for one in (written(answer), good)])
+    assert [outcome.values for outcome in ended[1::2]] == [(True,)] * len(WRITTEN)
+    for answer, outcome in zip(WRITTEN, ended[::2], strict=True):
+        assert outcome.failure in {"unusable", "crashed"}, answer[:50]
+        assert outcome.values == ()
+        assert outcome.reason
 
 
 def test_a_deep_answer_is_refused_however_little_stack_its_reader_has_left(sandbox: Sandbox) -> None:
-    text = '{"values":[' + "[" * 900 + "]" * 900 + "]}"
-    write = f"import sys\nsys.modules['posix'].write(0, {text.encode()!r})\nsys.modules['posix']._exit(0)"
-    job = Job(write, "check_following", (("text",),))
+    deep = written(b'{"values":[' + b"[" * 900 + b"]" * 900 + b"]}")
 
     def outcome_below(frames: int) -> Outcome:
-        return outcome_below(frames - 1) if frames else sandbox.run([job])[0]
+        return outcome_below(frames - 1) if frames else sandbox.run([deep])[0]
 
     for frames in (0, 150, 300):
         outcome = outcome_below(frames)
         assert outcome.failure == "unusable"
         assert "nested too deeply" in outcome.reason
-
-
-def test_an_answer_of_colliding_numbers_costs_no_more_than_another(sandbox: Sandbox) -> None:
-    write = (
-        "import sys\ntext = '{\"values\":[{\"set\":[' + ','.join(str(i * (2**61 - 1)) for i in range(40000)) + ']}]}'\n"
-        "data = text.encode()\n"
-        "while data: data = data[sys.modules['posix'].write(0, data):]\n"
-        "sys.modules['posix']._exit(0)"
-    )
-    (outcome,) = sandbox.run([Job(write, "check_following", (("text",),))])
-    assert (outcome.failure, outcome.values) == ("unusable", ())
-    assert "members" in outcome.reason
