@@ -104,25 +104,23 @@ def find_attacks(messages: Sequence[Message], *, start: int = 0) -> tuple[Attack
 def _search(texts: Collection[str]) -> Steps[_Known]:
     """Return the attacks in each of ``texts``, in steps."""
     known: _Known = dict.fromkeys(texts, ())
-    size = 0
-    for text in _not_screened(known):
-        hits: list[Attack] = []
-        for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
-            piece = text[begin : begin + _PIECE + _OVERLAP]
-            size += len(piece) + 99
-            if size > _PIECE:
-                size = 0
-                yield
-            plain = plain_text(piece)
-            for shown in chain((plain,), map(plain_text, hidden_texts(piece, plain))):
-                if windows := _windows(shown):
-                    hits += yield from _attacks_in_text(shown, windows)
-        if hits:
-            known[text] = _most_certain_of_each_kind(hits)
+    for signed in _not_screened(known):
+        yield
+        for text in signed:
+            hits: list[Attack] = []
+            for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
+                piece = text[begin : begin + _PIECE + _OVERLAP]
+                plain = plain_text(piece)
+                for shown in chain((plain,), map(plain_text, hidden_texts(piece, plain))):
+                    yield
+                    if windows := _windows(shown):
+                        hits += yield from _attacks_in_text(shown, windows)
+            if hits:
+                known[text] = _most_certain_of_each_kind(hits)
     return known
 
 
-def _not_screened(texts: Iterable[str]) -> Iterator[str]:
+def _not_screened(texts: Iterable[str]) -> Iterator[Iterable[str]]:
     """Yield the ``texts`` that need a search: one look at many short ones passes nearly all of them.
 
     Texts with letters beyond ASCII are not screened, because their plain form may have another length.
@@ -131,14 +129,14 @@ def _not_screened(texts: Iterable[str]) -> Iterator[str]:
     size = 0
     for text in texts:
         if len(text) > _PIECE or has_letters_beyond_ascii(text):
-            yield text
+            yield (text,)
             continue
         screened.append(text)
         size += len(text)
         if size > _SCREENED:
-            yield from filter(_may_attack, screened if _may_attack("\n".join(screened)) else ())
+            yield filter(_may_attack, screened if _may_attack("\n".join(screened)) else ())
             screened, size = [], 0
-    yield from filter(_may_attack, screened if _may_attack("\n".join(screened)) else ())
+    yield filter(_may_attack, screened if _may_attack("\n".join(screened)) else ())
 
 
 def _may_attack(text: str) -> bool:

@@ -224,7 +224,9 @@ def _group_text(group: TrajectoryGroup) -> Steps[str | bytes]:
         yield
     rest = replace(group, trajectories=()).to_dict()
     del rest["trajectories"]
-    return compress_text(f'{{"trajectories":[{",".join(members)}],{to_json_text(rest)[1:]}')
+    text = f'{{"trajectories":[{",".join(members)}],{to_json_text(rest)[1:]}'
+    yield
+    return compress_text(text)
 
 
 def _outcome_json(result: Reading | Failure) -> str:
