@@ -14,14 +14,7 @@ from itertools import chain
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.guard.plain import (
-    PlainText,
-    has_letters_beyond_ascii,
-    has_long_run,
-    hidden_texts,
-    plain_text,
-    split_name,
-)
+from calipers.guard.plain import PlainText, has_letters_beyond_ascii, has_long_run, hidden_texts, plain_text, split_name
 from calipers.guard.vocabulary import CERTAINTIES, Hit, word_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
 from calipers.types.encoding import read_packaged_toml

@@ -44,9 +44,8 @@ def to_json(value: object, *, lone: Literal["strict", "replace", "backslashrepla
     """Encode data such as a group or a result as compact JSON in UTF-8; the text of an ``EncodedDict`` is copied.
 
     Callers must not pass NaN or infinity: readers turn them into None, and parameters that hold them are refused.
-    ``lone`` says what happens to half a surrogate pair, which UTF-8 cannot encode: "backslashreplace" writes it as an
-    escape sequence of JSON. Raises ValueError or TypeError for
-    values that JSON cannot express.
+    ``lone`` says what happens to half a surrogate pair, which UTF-8 cannot encode; "backslashreplace" escapes it as
+    JSON does. Raises ValueError or TypeError for values that JSON cannot express.
     """
     try:
         return orjson.dumps(value, _encode_other, _AS_JSON_DOES)
