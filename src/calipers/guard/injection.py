@@ -76,13 +76,11 @@ def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[
     for item, candidate in enumerate(view.candidates):
         texts = _texts_of(candidate.messages, context)
         known.update((yield from _search([text for _, text in texts if text not in known])))
-        hits = _attacks(candidate.messages, texts, known, context)
-        if hits:  # nearly always there are none
+        if hits := _attacks(candidate.messages, texts, known, context):  # nearly always there are none
             own = [replace(hit, message=hit.message - context) for hit in hits]
-            found[item] = tuple(
-                hit for hit in own if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"
-            )
-    return {item: hits for item, hits in found.items() if hits} if found else found
+            own = [hit for hit in own if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]
+            found |= {item: tuple(own)} if own else {}
+    return found
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0) -> tuple[Attack, ...]:
@@ -125,18 +123,18 @@ def _not_screened(texts: Iterable[str]) -> Iterator[Iterable[str]]:
             yield (text,)
             continue
         screened.append(text)
-        size += len(text)
-        if size > _SCREENED:
+        if (size := size + len(text)) > _SCREENED:
             yield filter(_may_attack, screened if _may_attack("\n".join(screened)) else ())
             screened, size = [], 0
-    yield filter(_may_attack, screened if _may_attack("\n".join(screened)) else ())
+    yield from [filter(_may_attack, screened)] * _may_attack("\n".join(screened))
 
 
 def _may_attack(text: str) -> bool:
     """Whether a text without letters beyond ASCII has a stem, a mark, or a run of letters that may be encoded."""
     data = text.encode("ascii", "replace")
     words = data.translate(_TO_WORDS)
-    return any(stem in words for stem in _stems(beyond_ascii=False)) or _has_mark(data) or has_long_run(data)
+    marks = [mark for first, marks in _marks().items() if first in data for mark in marks if mark in data]
+    return bool(marks or [stem for stem in _stems(beyond_ascii=False) if stem in words]) or has_long_run(data)
 
 
 @cache
@@ -149,10 +147,6 @@ def _stems(*, beyond_ascii: bool) -> tuple[bytes, ...]:
 def _marks() -> Mapping[bytes, Sequence[bytes]]:
     found: Mapping[str, Sequence[str]] = read_packaged_toml("calipers.guard", "words.toml")["marks"]
     return {first.encode(): [mark.encode() for mark in marks] for first, marks in found.items()}
-
-
-def _has_mark(data: bytes) -> bool:
-    return any(mark in data for first, marks in _marks().items() if first in data for mark in marks)
 
 
 def _attacks_in_text(text: PlainText, windows: Sequence[tuple[int, int]]) -> Steps[list[Attack]]:
@@ -186,7 +180,7 @@ def _windows(text: PlainText) -> list[tuple[int, int]]:
     data = plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
     stems = [stem for stem in _stems(beyond_ascii=text.beyond_ascii) if stem in data]
     if not stems:
-        return [(0, 0)] if _has_mark(text.shown.encode("ascii", "replace")) else []
+        return [(0, 0)] * _may_attack(text.shown)
     words = data.decode("utf-8", "surrogatepass")  # in the same positions as in ``plain``
     windows: list[tuple[int, int]] = []
     for place in sorted(match.start() for stem in stems for match in re.finditer(stem.decode(), words)):
