@@ -274,7 +274,7 @@ def _reliability(rng: random.Random) -> Any:
     n, scale = rng.choice((1, 2, 3, 5)), rng.choice((1.0, 1.0, 1e-200, 1e200))
     values = [rng.choice(GRID) * scale if rng.random() < 0.95 else None for _ in range(n)]
     errors = [None if one is None else rng.choice((0.0, 0.05, 0.1, 0.1, 0.2)) * scale for one in values]
-    basis = rng.choice((None, "repeats", "repeats", "learned", "learned", "assumed"))
+    basis: Any = rng.choice((None, "repeats", "repeats", "learned", "learned", "assumed"))
     found = Scores(tuple(values), tuple(errors), basis, rng.choice((None, 1, 2.5, 4, 12, 1e6)))
     known, shown = reliability_of(found), view(n)
     made = [Shrunk()(found, shown), Weighted()(found, shown)] if scale == 1 else []
