@@ -115,7 +115,7 @@ def test_a_candidate_without_a_reward_has_the_status_and_reason_of_the_last_answ
 
 async def test_a_group_with_nothing_to_compare_gets_the_middle_of_its_range() -> None:
     same = {"a": "42", "b": "42"}
-    cases = [
+    cases: list[tuple[dict[str, Any], float]] = [
         ({}, 0.5),
         ({"reward": {"range": (-1.0, 1.0)}}, 0.0),
         ({"reward": {"range": (0.0, 5.0)}}, 2.5),
@@ -172,7 +172,11 @@ def test_votes_decide_by_majority_and_an_unknown_one_never_replaces_another() ->
     (found,) = verdicts_by_criterion(view, [failed]).values()
     assert [found[one]["reason"] for one in (name, other)] == ["too slow", "it was never asked about"]
     assert verdicts_by_criterion(view, []) == {}
-    told = {"a": {"met": True, "reason": "so"}, "b": {"met": False, "reason": ""}, "c": {"met": None, "reason": "?"}}
+    told: dict[str, dict[str, Any]] = {
+        "a": {"met": True, "reason": "so"},
+        "b": {"met": False, "reason": ""},
+        "c": {"met": None, "reason": "?"},
+    }
     assert explain_verdicts(told) == "a: met (so)\nb: not met\nc: no verdict (?)"
 
 
@@ -228,7 +232,8 @@ def test_an_option_goes_to_the_judge_that_it_names() -> None:
     assert value_for_each_judge("o", {"a": 1}, ["a", "b", backend]) == [1, None, None]
     assert value_for_each_judge("o", 5, ["a"]) == [5]
     assert value_for_each_judge("o", None, ["a", backend]) == [None, None]
-    for value, judges in (({"c": 1}, ["a", "b"]), (5, ["a", "b"]), (5, ["a", backend])):
+    panels: list[tuple[Any, list[Any]]] = [({"c": 1}, ["a", "b"]), (5, ["a", "b"]), (5, ["a", backend])]
+    for value, judges in panels:
         with pytest.raises(ConfigError, match="o: "):
             value_for_each_judge("o", value, judges)
 
