@@ -121,6 +121,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         ((*SCORE, "--protocol", "pairwize"), "is not one of"),
         ((*SCORE, "--reward", "rnak"), "did you mean rank?"),
         ((*SCORE, "--rubric", "none.txt"), "none.txt"),
+        ((*SCORE, "--rubric", "groups.jsonl"), "its lines are JSON"),
         ((*SCORE, "--param", "temperature"), "KEY=VALUE"),
         ((*SCORE, "--ledger", "postgres://x"), "postgresql://x"),
         ((*SCORE, "--ledger", "mysql://x"), "sqlite:///FILE or postgresql://HOST/DATABASE"),

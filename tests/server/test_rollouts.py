@@ -178,6 +178,8 @@ async def test_no_body_however_broken_is_more_than_a_refusal(faulty: FaultyServe
         for half in (b'{"group_id": "\\ud800"}', b'{"group_id": "\\udfffabcdefghi"}'):
             reply = await server.post("/v1/rollouts", half)
             assert (reply.status, "half of a surrogate pair" in reply.body["error"]) == (400, True), reply.text
+        reply = await server.post("/v1/rollouts", b'{"group_id": "a", "index": NaN}')
+        assert (reply.status, "NaN" in reply.body["error"]) == (400, True), reply.text
         for path, status in (("/v1/nothing", 404), ("/healthz", 405)):
             reply = await server.post(path, {})
             assert (reply.status, reply.body["request_id"]) == (status, reply.headers["x-request-id"])

@@ -102,10 +102,13 @@ class Route:
 
 def _why_not_json(body: bytes) -> str | None:
     """Return what is wrong with JSON that only Python's own reader accepts; None if it does not accept it either."""
+    constants: list[str] = []
     try:
-        json.loads(body)
+        json.loads(body, parse_constant=constants.append)
     except (ValueError, RecursionError):
         return None
+    if constants:
+        return f"the request holds {constants[0]}, which is no JSON; send null, or leave the key out"
     return "the request holds half of a surrogate pair, such as \\ud800, which no text can have; replace it"
 
 
