@@ -159,6 +159,6 @@ def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, ti
         known = f"known: {', '.join(registry.BACKENDS.names())}." if near is None else f"did you mean {near}/{model}?"
         hint = "" if base_url is None else f" For an OpenAI-compatible server write vllm/{model} with its base URL."
         raise ConfigError(
-            f"unknown provider {provider!r} in judge {shown!r}; {known}{hint} If LiteLLM knows it: {INSTALL}"
+            f"unknown provider {provider!r} in judge {shown!r}; {known}{hint} If LiteLLM knows it: {INSTALL.partition(' (')[0]}"
         )
     return LiteLLM(name, base_url=base_url, api_key=api_key, timeout=timeout)

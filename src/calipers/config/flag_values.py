@@ -36,19 +36,11 @@ def read_rubric_file(path: str, *, flag: str = "--rubric") -> str | Rubric:
         raise ConfigError(f"{flag} {path}: cannot be read ({why}); name a text file with the standards") from error
     if not text:
         raise ConfigError(f"{flag} {path}: the file is empty; leave {flag} out for the default rubric")
-    if text.startswith(("{", "[")) and _is_json(text.split("\n", 1)[0]):
+    if path.endswith(".jsonl"):
         raise ConfigError(
             f"{flag} {path}: its lines are JSON; name a text file with the standards, or criteria in TOML"
         )
     return text
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def names_rubric_file(text: str) -> bool:
