@@ -92,7 +92,7 @@ def find_backend(
     carried = {"headers": {**dict(at.headers), **(headers or {})}} if at.headers or headers else {}
     made = full(
         registry.load_object(how.backend)(
-            model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
+            model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=at.key_source, **carried, **how.options
         )
     )
     _log_address(name, made.endpoint, at.named_by)
@@ -159,6 +159,6 @@ def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, ti
         known = f"known: {', '.join(registry.BACKENDS.names())}." if near is None else f"did you mean {near}/{model}?"
         hint = "" if base_url is None else f" For an OpenAI-compatible server write vllm/{model} with its base URL."
         raise ConfigError(
-            f"unknown provider {provider!r} in judge {shown!r}; {known}{hint} If LiteLLM knows it: {INSTALL.partition(' (')[0]}"
+            f"unknown provider {provider!r} in judge {shown!r}; {known}{hint} If LiteLLM knows it: {INSTALL}"
         )
     return LiteLLM(name, base_url=base_url, api_key=api_key, timeout=timeout)

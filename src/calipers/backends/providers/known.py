@@ -83,10 +83,13 @@ def _completed(address: str, known: Provider) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """The address, key and headers for requests to a judge. ``named_by`` is the variable with the address, if any."""
+    """The address, key and headers for requests to a judge. ``key_source`` says where the key is from; ``named_by`` is
+    the variable with the address, if any.
+    """
 
     url: str
     key: str | None
+    key_source: str
     headers: tuple[tuple[str, str], ...] = ()
     named_by: str | None = None
 
@@ -121,7 +124,8 @@ def request_target(
         raise ConfigError(
             f"{where} does not begin with http:// or https://{'' if url else '; leave it out if none is meant'}"
         )
-    return RequestTarget(url.rstrip("/"), key, headers, named_by)
+    source = credential or f"{known.key}, which is not set" if api_key is None else "the api_key that was given"
+    return RequestTarget(url.rstrip("/"), key, source, headers, named_by)
 
 
 def nearest_provider(name: str) -> str | None:
