@@ -189,7 +189,7 @@ def test_a_judge_at_chance_is_named_with_the_rule_that_it_seems_to_follow():
 def test_too_few_groups_to_tell_two_judges_apart_is_a_finding_with_the_difference_they_could_show():
     close = [*rated(SIXTY, "a", 1.0), *rated(SIXTY, "b", 1.05)]
     text = kinds(*close)["too_few_to_tell"]
-    shown = float(text.partition("show a difference of ")[2].split()[0])
+    shown = float(text.partition("a difference of ")[2].split()[0])
     (pair,) = calibrate(SIXTY, close).differences
     low, high = pair.interval or (0.0, 0.0)
     assert shown == pytest.approx(1.43 * (high - low) / 2, rel=0.1)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from calipers.aggregators.panel import RESTS_ON_ONE
+from calipers.backends.names import short_names
 from calipers.calibration import measures
 from calipers.calibration.choice import Choice
 from calipers.calibration.comparable import FOLDS, MIN_GROUPS, prompts
@@ -79,12 +80,15 @@ def findings_about_differences(pairs: Sequence[Difference]) -> Iterator[Finding]
     first = [pair for pair in pairs if (pair.judge, pair.asked) == (pairs[0].judge, pairs[0].asked)]
     if unclear := [pair for pair in first if not pair.is_clear]:
         level = max(measures.smallest_shown(pair.interval) for pair in unclear)
-        groups, other = min(pair.groups for pair in unclear), unclear[0]
-        names = sorted({f"{pair.other} ({pair.other_asked})" for pair in unclear})
+        groups = min(pair.groups for pair in unclear)
+        names = short_names(pair.other for pair in unclear)
+        others = ", ".join(f"{names[pair.other]} ({pair.other_asked})" for pair in unclear)
         yield Finding(
             "too_few_to_tell",
-            f"too few groups to tell {other.judge} ({other.asked}) from {', '.join(names)}: {groups} groups show a "
-            f"difference of {level:.2g} or more (with a power of 80 %), and these differ by {other.difference:.2g}",
+            f"too few groups to tell whether it agrees better with gold than {others}: {groups} groups show a "
+            f"difference of {level:.2g} or more (with a power of 80 %)",
+            pairs[0].judge,
+            pairs[0].asked,
         )
 
 
