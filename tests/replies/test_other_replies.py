@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from calipers.errors import ConfigError
 from calipers.replies import extract_checklist, extract_choice, extract_ranking, extract_scores, extract_verdict
 from calipers.replies.formats.known import format_named, known_formats
-from calipers.replies.proposed import proposed_criteria
 
 FORMATS = Path(__file__).parents[1] / "fixtures" / "formats.jsonl"
 TEXTS = {"1": "Is 42.", "2": "Is wrong."}
@@ -172,15 +171,3 @@ def test_no_text_raises_in_any_format(name: str, text: str):
         extract_verdict(text, format=name)
     if "ranking" in reads:
         extract_ranking(text, ["A", "B"], format=name)
-
-
-# --- criteria that a model proposes ---
-
-
-def test_proposed_criteria_are_read_from_any_depth():
-    lies = '{"text": "Lies.", "points": -3, "veto": true}'
-    reply = f'Here:\n{{"criteria": [{{"text": "Is 42.", "points": 5}}, {lies}, {{"points": 2}}]}}'
-    assert [(one.text, one.points, one.veto) for one in proposed_criteria(reply)] == [
-        ("Is 42.", 5, False),
-        ("Lies.", -3, True),
-    ]

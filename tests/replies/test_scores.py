@@ -116,18 +116,6 @@ def test_a_single_candidate_needs_no_name_and_its_labelled_last_line_counts():
     assert read == cases
 
 
-def test_the_end_of_a_cut_reply_is_not_trusted():
-    assert extract_scores("KB: 90\nBC: 5", IDS, scale=(0, 100)).scores == {"KB": 90.0}
-    cut = extract_scores(OWN[:-4], IDS, scale=(0, 100), finish_reason="length")
-    assert (cut.scores, cut.truncated) == ({}, True)
-
-
-def test_words_around_keep_the_values_for_the_next_reply():
-    assert extract_scores("Sure! " + OWN, IDS, scale=(0, 100)).doubted == READ
-    assert extract_scores(OWN + OTHER, IDS, scale=(0, 100)).doubted == {}
-    assert extract_scores("Sure! " + '{"KB": 90}', IDS, scale=(0, 100)).doubted == {}
-
-
 def test_bad_arguments_are_named():
     for arguments in ({"scale": (1, 0)}, {"scale": (0, float("inf"))}, {"format": "mt_bnch"}):
         with pytest.raises(ConfigError, match=str(next(iter(arguments)))):
