@@ -89,17 +89,6 @@ def test_numbers_under_other_keys_are_no_scores_in_any_form(key: str):
     assert mismatches(dict.fromkeys([whole, damaged, "So: " + whole, "// x\n" + whole], "keys that were asked")) == []
 
 
-def test_scores_that_may_be_on_another_scale_are_doubt():
-    cases: dict[str, object] = {
-        '{"KB": 7, "BC": 10}': "scale", "9, 2": "scale", '{"KB": 1, "BC": 0}': "scale",
-        '{"KB": 0.99, "BC": 7}': "scale",
-        '{"KB": 0.5, "BC": 70}': "scale", '{"KB": 120, "BC": 30}': "scale", '{"KB": "9/10", "BC": 6}': "scale",
-        '{"KB": 0, "BC": 0}': {"KB": 0.0, "BC": 0.0}, '{"KB": 11, "BC": 3}': {"KB": 11.0, "BC": 3.0},
-    }  # fmt: skip
-    assert mismatches(cases) == []
-    assert extract_scores("7", ["x"], scale=(0, 100)).doubted == {"x": 7.0}
-
-
 def test_one_unreadable_number_loses_only_its_candidate():
     for raw in ('"high"', "null", "true", "NaN", "1e9", '"0.5-0.7"', '"90 (was 40)"', '"1,000"', "[]"):
         reading = extract_scores(f'{{"scores": {{"KB": {raw}, "BC": 50}}}}', IDS, scale=(0, 100))
