@@ -181,10 +181,9 @@ def test_a_checklist_comes_with_its_outcome_and_a_whole_one_is_kept():
     cut = extract_checklist(right, ["1", "2"], finish_reason="length")
     assert (kind_of(cut), cut.verdicts) == ("truncated", {})
     assert extract_checklist('{"1": null, "2": 7}', ["1", "2"]).reason == "the judge could not tell"
-    unknown = extract_checklist('{"1": {"reason": "so", "met": true}, "2": null}', ["1", "2"])
-    assert (unknown.reason, unknown.undecided, unknown.reasons) == (None, {"2"}, {"1": "so"})
-    for words in ("N/A", "Cannot tell"):
-        assert extract_checklist(json.dumps({"1": words, "2": 7}), ["1", "2"]).undecided == {"1"}
+    unknown = extract_checklist('{"1": {"reason": "so", "met": true}, "2": "N/A"}', ["1", "2"])
+    assert (unknown.reason, sorted(unknown.undecided), unknown.reasons) == (None, ["2"], {"1": "so"})
+    assert extract_checklist('{"1": "Cannot tell", "2": 7}', ["1", "2"]).undecided == {"1"}
 
 
 def test_rows_are_matched_by_texts_of_eight_letters_and_by_ids_and_never_by_both_at_odds():
