@@ -51,7 +51,8 @@ def test_rows_of_a_checklist_are_matched_by_what_they_carry():
         '[{"id": "B", "met": false}, {"id": "A", "met": true}]': {}, '{"1": true, "2": false, "3": true}': {},
         '{"1": {"criterion": "Is wrong.", "met": false}, "2": true}': {}, '{"error": "x", "1": true, "2": false}': {},
         '{"1": {"reason": "Verdict: not met", "met": true}, "2": false}': {}, '{"1": true, "1": false, "2": true}': {},
-        'So: {"1": true, "2": false}': {}, '{"1": true, "2": false}\nNo, swap them.': {}, '{"1": true, "2": fal': {},
+        'So: {"1": true, "2": false}': {}, "These verdicts are wrong:\n1. yes\n2. no": {},
+        '{"1": true, "2": false}\nNo, swap them.': {}, '{"1": true, "2": fal': {},
     }  # fmt: skip
     assert {text: extract_checklist(text, ["1", "2"], texts=TEXTS).verdicts for text in cases} == cases
     around = extract_checklist('So: {"1": true, "2": false}', ["1", "2"])
@@ -83,6 +84,10 @@ def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
         "Therefore, neither Output (a) nor Output (b) is better.": None,
         "Output (a) is not better.": None, "If brevity counts, Output (a) is better.": None, "Both have merits.": None,
         '{"winner": "D"}': None, "": None, "Output (a) is better. Therefore, Output (b) is better.": None,
+        "I choose A. Wait, no: I choose B.": None, "Choice: A\nOn reflection: B": None, "[[A]] no, Answer B": None,
+        "I choose A. No. B is better.": None, "I choose A or B.": None, "Choice: A\nI choose B.": None,
+        '{"winner": "A", "reason": "Verdict: B"}': None, "[[C]] for a tie.": "tie", "I choose A over B.": "A",
+        "Output (a) is better than Output (b).": "A",
     }  # fmt: skip
     assert {text: extract_choice(text, ["A", "B"], tie="C").choice for text in cases} == cases
     long = "Answer 1 is more detailed, while 2 is short. Therefore, I choose 3 as the two are equivalent."

@@ -63,10 +63,12 @@ def test_what_follows_the_judges_first_turn_is_not_its_verdict():
 def test_doubt_has_its_reason():
     cases: dict[str, object] = {
         "Sure! " + OWN: "words around", OWN + "\nActually, swap the two.": "words around", "> " + OWN: "words around",
-        "Hier meine Noten:\n" + OWN: "words around", "KB: 90\nBC: 10\nThe rest is fine.": "words around",
+        "Hier meine Noten:\n" + OWN: "words around", "Not the scores:\nKB: 90\nBC: 10": "words around",
+        "Do not use these scores:\n" + OWN: "words around", "These scores are wrong:\n" + OWN: "words around",
+        "KB: 90\nBC: 10\nThe rest is fine.": "words around",
         '{"scores": ' + OWN + ', "note": "swap them"}': "words around", "KB wrote:\n" + OWN: "words around",
         OWN + "\n" + OTHER: "two verdicts", '{"draft": ' + OTHER + ', "scores": ' + OWN + "}": "two verdicts",
-        '{"KB": 90, "BC": 10, "KB": 20}': "two different", '{"KB": 90, "BC": 10, "ZZ": 5}': "not asked about",
+        '{"KB": 90, "BC": 10, "KB": 20}': "two verdicts", '{"KB": 90, "BC": 10, "ZZ": 5}': "not asked about",
         '{"scores": ' + OWN + ', "scores": ' + OTHER + "}": "twice",
         '{"KB": {"score": 90, "reason": "Score: 30/100"}, "BC": {"score": 10}}': "explanation contradicts",
         '{"explanations": {"KB": "fine.\\n**KB: 30**", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
@@ -79,6 +81,25 @@ def test_doubt_has_its_reason():
         "KB: $7 \\times 8 = 53$. 20/100\nBC: $42$. 90/100": "no verdict", "": "empty", "I refuse.": "no verdict",
     }  # fmt: skip
     assert mismatches(cases) == []
+
+
+def test_a_candidate_with_two_different_scores_anywhere_in_an_object_is_doubt():
+    cases = [
+        '{"scores": ' + OWN + ", " + OTHER[1:], OWN[:-1] + ', "scores": [10, 90]}',
+        '{"scores": ' + OWN + ', "score": [10, 90]}', '{"scores": ' + OWN + ', "rows": [{"id": "KB", "score": 10}]}',
+        '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": 10}], "BC": 90}',
+        '{"scores": {"KB": 90, "BC": 10, "final": {"KB": 10}}}', '{"KB": {"score": 90, "KB": 10}, "BC": 10}',
+        '{"scores": ' + OWN + ', "explanations": {"KB": 10}}', '{"KB": {"score": 90, "final_score": 10}, "BC": 10}',
+        '{"KB": {"score": 90, "sum": {"score": 10}}, "BC": 10}', '{"scores": {"KB": "high", "BC": 10}, "KB": 90}',
+    ]  # fmt: skip
+    assert mismatches(dict.fromkeys(cases, "two verdicts")) == []
+    alone = ['{"score": 90, "KB": 10}', '{"scores": [90], "score": 10}']
+    assert mismatches(dict.fromkeys(alone, "two verdicts"), ("KB",)) == []
+    same = [
+        '{"scores": ' + OWN + ", " + OWN[1:], '{"scores": {"KB": 45, "BC": 5}, "KB": 45, "max_score": 50}',
+        '{"KB": {"score": 90, "id": "KB", "parts": [{"score": 9}]}, "BC": "10/100"}',
+    ]  # fmt: skip
+    assert mismatches(dict.fromkeys(same, READ)) == []
 
 
 @pytest.mark.parametrize("key", ["answers", "final_answers", "self_reported_scores", "example_output", "penalties",
@@ -94,6 +115,11 @@ def test_scores_that_may_be_on_another_scale_are_doubt():
         '{"KB": 7, "BC": 10}': "scale", "9, 2": "scale", '{"KB": 1, "BC": 0}': "scale",
         '{"KB": 0.99, "BC": 7}': "scale",
         '{"KB": 0.5, "BC": 70}': "scale", '{"KB": 120, "BC": 30}': "scale", '{"KB": "9/10", "BC": 6}': "scale",
+        '{"KB": {"score": 4, "max_score": 5}, "BC": {"score": 20}}': "scale", '{"KB": "4/5", "BC": 20}': "scale",
+        '{"scores": {"KB": 40, "BC": 20}, "max_score": 0}': "scale",
+        '{"KB": {"score": 40, "max_score": -9}, "BC": 1}': "scale",
+        '{"scores": {"KB": 40, "BC": 20}, "scale": "1-50"}': "scale",
+        '{"KB": 40, "BC": 20, "max": 50, "out_of": 90}': "scale",
         '{"KB": 0, "BC": 0}': {"KB": 0.0, "BC": 0.0}, '{"KB": 11, "BC": 3}': {"KB": 11.0, "BC": 3.0},
     }  # fmt: skip
     assert mismatches(cases) == []

@@ -110,6 +110,8 @@ def assemble_result(
         if reward is None:
             by_rule = why_rules_left_unscored(view, index, answered) if view.rubrics else None
             why = why_unscored(index, answered, settings.quorum, scores, rewards)
+            if view.rubrics and view.rubrics[index] is None:
+                why = "failed", "its rubric cannot be graded; the group's warnings say why"
             status, reason = ("abstained", by_rule) if by_rule else why
         graded: dict[str, Any] = {}
         if index in criteria:

@@ -214,7 +214,7 @@ class _Reader:
     def _lines(self, body: str) -> tuple[dict[str, Row], bool]:
         """Read one criterion a line (``1. NOT PRESENT``), or the only verdict of a reply about a single criterion."""
         lines = [line for line in body.split("\n") if line.strip(" `~*_-|:#")][:_MAX_ROWS]
-        if len(lines) > 1 and is_introduction(lines[0], None):
+        if len(lines) > 1 and is_introduction(lines[0]):
             del lines[0]
         rows: dict[str, Row] = {}
         surplus = False

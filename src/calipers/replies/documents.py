@@ -92,11 +92,11 @@ def unescaped(text: str) -> str:
     return text
 
 
-def has_words_around(text: str, documents: Sequence[Document], is_named: re.Pattern[str] | None) -> bool:
+def has_words_around(text: str, documents: Sequence[Document]) -> bool:
     """Whether there are words before, between or after the documents of a reply, an introducing line apart."""
     between = (text[one.end : two.start].strip(" \n,;") for one, two in pairwise(documents))
     return (
-        is_text_before(text[: documents[0].start], is_named)
+        is_text_before(text[: documents[0].start])
         or is_text_after(text[documents[-1].end :])
         or any(map(is_text_after, between))
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 NOUN: Final = (
@@ -33,14 +32,13 @@ def bare_name(folded: str) -> str:
 class Names:
     """The ids asked about. ``known`` maps each id to itself."""
 
-    __slots__ = ("_bare", "_folded", "ids", "known", "pattern")
+    __slots__ = ("_bare", "_folded", "ids", "known")
 
     def __init__(self, ids: Sequence[str]) -> None:
         self.ids = tuple(dict.fromkeys(ids))
         self.known = {id_: id_ for id_ in self.ids}
         self._folded = _unique({id_: fold_name(id_) for id_ in self.ids})
         self._bare = _unique({id_: bare_name(fold_name(id_)) for id_ in self.ids})
-        self.pattern = _mention(self.ids)
 
     def match(self, name: object) -> str | None:
         """Return the id that a key or a text names, or None."""
@@ -61,12 +59,6 @@ def _unique(forms: dict[str, str]) -> dict[str, str]:
     for id_, form in forms.items():
         counts.setdefault(form, []).append(id_)
     return {form: ids[0] for form, ids in counts.items() if len(ids) == 1}
-
-
-@lru_cache(maxsize=256)
-def _mention(ids: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern that finds any of the ids as a word of its own."""
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, ids)) or '(?!)'})(?![A-Za-z0-9])")
 
 
 WORDS_AROUND: Final = "words around the verdict"

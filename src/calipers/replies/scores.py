@@ -18,6 +18,7 @@ from calipers.errors import ConfigError
 from calipers.replies.documents import (
     EXPLAINING,
     Document,
+    Pairs,
     find_documents,
     has_words_around,
     is_list,
@@ -160,7 +161,7 @@ class _Found:
     def add(self, id_: str, value: Value | str) -> None:
         """Record a value; a different value for the same id is a doubt."""
         if self.values.setdefault(id_, value) != value:
-            self.doubts.append("two different scores for one candidate")
+            self.doubts.append(TWO_VERDICTS)
 
     def is_verdict(self) -> bool:
         """Whether any value is a number, or something is wrong with what looks like a verdict."""
@@ -269,6 +270,7 @@ def _as_asked(text: str, ids: tuple[str, ...], scale: Scale) -> _Found | None:  
 
 _MAX_ROWS: Final = 20_000
 _MAX_DEPTH: Final = 4
+_DEEPEST: Final = 8
 _TOPS: Final = ("max_score", "maximum_score", "max", "out_of", "scale")
 _WRAPPERS: Final = frozenset({"result", "evaluation", "evaluations", "output", "response", "verdict"})
 _COUNTING: Final = frozenset({"score", "index", "idx", "rank", "position", "place", "confidence", *_TOPS})
@@ -342,9 +344,13 @@ class _Reader:
             return None
         found = verdicts[0][1]
         for _, other in verdicts[1:]:
-            self._merge(found, other)
+            for id_, value in other.values.items():
+                found.add(id_, value)
+            found.doubts += other.doubts
+            found.explanations |= other.explanations
+            found.surplus |= other.surplus
         found.outcome = "strict" if all(document.strict for document, _ in verdicts) else "repaired"
-        found.surplus |= len(verdicts) < len(documents) or has_words_around(body, documents, self.names.pattern)
+        found.surplus |= len(verdicts) < len(documents) or has_words_around(body, documents)
         return found
 
     def _is_closed(self, body: str, document: Document, found: _Found) -> bool:
@@ -353,18 +359,40 @@ class _Reader:
             document.cut and body.rstrip("`~ \n")[-1:] in ("}", "]") and found.values.keys() == self.names.known.keys()
         )
 
-    def _merge(self, found: _Found, other: _Found) -> None:
-        complete = self.names.known.keys()
-        if found.values.keys() == other.values.keys() == complete and found.values != other.values:
-            found.doubts.append(TWO_VERDICTS)
-        for id_, value in other.values.items():
-            found.add(id_, value)
-        found.doubts += other.doubts
-        found.explanations |= other.explanations
-        found.surplus |= other.surplus
-
     def _node(self, node: Any, *, whole: bool, depth: int = 0) -> _Found:
-        """Return the verdict in a JSON document; ``whole``: the reply is nothing else, so that position may count."""
+        """Return the verdict in a JSON document; ``whole``: the reply is nothing else, so that position may count.
+
+        It is in doubt if the document gives a candidate another score in any other place.
+        """
+        found = self._verdict(node, whole=whole, depth=depth)
+        if found.values and self._differs(node, found.values, self.names.ids[0] if len(self.names.ids) == 1 else None):
+            found.doubts.append(TWO_VERDICTS)
+        return found
+
+    def _differs(self, node: Any, values: Mapping[str, Value | str], owner: str | None, depth: int = 0) -> bool:
+        """Whether a node gives a candidate another score than ``values``. ``owner``: whose object the node is in."""
+        if depth > _DEEPEST:
+            return False
+        if is_list(node):
+            return any(self._differs(item, values, None, depth + 1) for item in node if isinstance(item, dict | list))
+        pairs = list(pairs_of(node))[:_MAX_ROWS]
+        _, owners = self._named_by({plain_key(key): value for key, value in pairs})
+        owner = owners.pop() if len(owners) == 1 else owner
+        for key, value in pairs:
+            plain, id_ = plain_key(key), self.names.match(key)
+            if isinstance(value, dict | list):
+                if plain == "explanations":
+                    value = Pairs(pair for pair in pairs_of(value) if not isinstance(pair[1], str))  # noqa: PLW2901
+                if self._differs(value, values, id_ or owner, depth + 1):
+                    return True
+            elif known := values.get(id_ or (owner if "score" in plain and plain not in _TOPS else None) or ""):
+                given = read_value(value, self.scale, known.top if isinstance(known, Value) else None)
+                numbers = [stated.number for stated in (given, known) if isinstance(stated, Value)]
+                if isinstance(given, Value) and (len(numbers) < 2 or not math.isclose(*numbers)):
+                    return True
+        return False
+
+    def _verdict(self, node: Any, *, whole: bool, depth: int) -> _Found:
         found = _Found()
         if not pairs_of(node):
             self._list(list(node) if is_list(node) else (), found, whole=whole)
@@ -408,26 +436,18 @@ class _Reader:
 
     def _scores(self, fields: Mapping[str, Any], found: _Found, *, whole: bool) -> None:
         scores, top = fields["scores"], _stated_top(fields)
+        if is_list(fields.get("score")):
+            found.doubts.append(TWO_VERDICTS)
         if is_list(scores):
             self._list(scores, found, whole=whole, beside=fields, top=top)
         else:
             self._keyed(list(pairs_of(scores)), found, top)
-        for key, value in fields.items():
-            if key not in ("scores", "explanations") and isinstance(value, dict | list):
-                other = _Found()
-                if isinstance(value, list) and is_list(value):
-                    self._list(value, other, whole=False)
-                else:
-                    self._keyed(list(pairs_of(value)), other)
-                same = other.values == found.values
-                if other.values.keys() == self.names.known.keys() and other.is_verdict() and not same:
-                    found.doubts.append(TWO_VERDICTS)
 
     def _keyed(self, pairs: Sequence[tuple[Any, Any]], found: _Found, top: float | None = None) -> None:
         """Read an object keyed by candidate: ``{"1": 0.9, "2": {"score": 0.4}}``."""
         strangers = 0
         tops = {key: value for key, value in pairs if plain_key(key) in _TOPS and self.names.match(key) is None}
-        top = _stated_top({plain_key(key): value for key, value in tops.items()}) or top
+        top = _stated_top({plain_key(key): value for key, value in tops.items()}, top)
         for key, value in pairs[:_MAX_ROWS]:
             id_ = self.names.match(key)
             if id_ is None:
@@ -477,31 +497,30 @@ class _Reader:
         if id_ is None and len(fields) == 1 and (named := self.names.match(next(iter(dict(pairs_of(node)))))):
             found.add(named, read_value(next(iter(fields.values())), self.scale, top))
             return
-        names = {
-            key: match
-            for key, value in fields.items()
-            if key not in _COUNTING and not isinstance(value, dict | list) and (match := self.names.match(value))
-        }
+        names, owners = self._named_by(fields)
         scores = [value for key, value in fields.items() if key == "score" or key.startswith("score_")]
-        owners = {match for key, match in names.items() if key.endswith("id") or key in _NAMING} or set(names.values())
         owners |= {id_} if id_ is not None else {self.names.ids[0]} if alone and not owners else set()
         if len(owners) != 1 or not (scores or id_):
             if scores:
                 found.doubts.append("a row that names no candidate, or two")
             return
-        value = read_value(
-            scores[0] if len(scores) == 1 else fields.get("score"), self.scale, _stated_top(fields) or top
-        )
-        others = [other for key, other in fields.items() if "score" in key and key not in (*_TOPS, "score")]
-        if "score" in fields and any(
-            isinstance(other, int | float) and read_value(other, self.scale) != value for other in others
-        ):
-            found.doubts.append("two different scores for one candidate")
+        score = scores[0] if len(scores) == 1 else fields.get("score")
+        value = read_value(score, self.scale, _stated_top(fields, top))
         (owner,) = owners
         found.add(owner, value)
         words = [text for key, text in fields.items() if isinstance(text, str) and key not in names and key != "score"]
         if words:
             found.explanations[owner] = "\n".join(words)
+
+    def _named_by(self, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
+        """Return the keys of a row's fields that name candidates, and the candidates that the row may be about."""
+        names = {
+            key: match
+            for key, value in fields.items()
+            if key not in _COUNTING and not isinstance(value, dict | list) and (match := self.names.match(value))
+        }
+        owners = {match for key, match in names.items() if key.endswith("id") or key in _NAMING}
+        return set(names), owners or set(names.values())
 
     # --- lines ---
 
@@ -518,7 +537,7 @@ class _Reader:
             lines = re.split(r"[,;](?=\s*[^\d\s])", lines[0])
         found = _Found(outcome="text")
         column, lines = _score_column(lines)
-        if len(lines) > 1 and _ROW.fullmatch(lines[0][:300]) is None and is_introduction(lines[0], self.names.pattern):
+        if len(lines) > 1 and _ROW.fullmatch(lines[0][:300]) is None and is_introduction(lines[0]):
             del lines[0]
         for line in lines:
             self._line(line[:300], column, found)
@@ -597,16 +616,16 @@ def _wrapped(fields: Mapping[str, Any]) -> dict[Any, Any] | list[Any] | None:
     return inner if is_list(inner) or (len(keys) < _MAX_DEPTH and keys & {"scores", *_WRAPPERS}) else None
 
 
-def _stated_top(fields: Mapping[str, Any]) -> float | None:
-    """Return the top of the scale that an object states for its scores, or None."""
-    for key in _TOPS:
-        stated = fields.get(key)
-        if isinstance(stated, str):
-            found = re.fullmatch(r"\s*(?:0\s?(?:-|–|to|\.\.)\s?)?(\d{1,4})\s*", stated)
-            stated = float(found[1]) if found else None
-        if isinstance(stated, int | float) and not isinstance(stated, bool) and stated > 0:
-            return float(stated)
-    return None
+def _stated_top(fields: Mapping[str, Any], outer: float | None = None) -> float | None:
+    """Return the top of the scale that an object states for its scores, by default that of the object around it.
+
+    -1, a scale that every score is off, if it states two tops, or what is none.
+    """
+    tops = set()
+    for stated in (fields[key] for key in _TOPS if fields.get(key) is not None):
+        found = re.fullmatch(r"\s*(?:0\s?(?:-|–|to|\.\.)\s?)?(\d{1,4}(?:\.\d)?)\s*", str(stated))
+        tops.add(float(found[1]) if found and float(found[1]) else -1.0)
+    return outer if not tops else tops.pop() if len(tops) == 1 else -1.0
 
 
 def _may_be_score(value: Any, scale: Scale) -> bool:

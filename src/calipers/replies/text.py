@@ -157,32 +157,25 @@ _FRAME: Final = re.compile(
 )
 """Fences and tags that may stand around a whole verdict."""
 _RULE: Final = re.compile(r"[\s`*_~#|=-]*(?:json\s*)?")
-_INTRODUCES: Final = re.compile(r"\b(?:scores?|verdicts?|evaluations?|ratings?|answer|json)\b", re.IGNORECASE)
-"""Words that questions use for the verdict."""
+_INTRODUCTION: Final = re.compile(
+    r"\W{0,6}(?:here\s(?:is|are)\s)?(?:(?:the|my|your|final|overall)\s){0,3}"
+    r"(?:scores?|verdicts?|evaluations?|ratings?|answers?|results?|json)\W{0,4}[:：]\W{0,4}",
+    re.IGNORECASE,
+)
+"""A line that does nothing but name the verdict below it. Any other word may void it: ``Not the scores:``."""
 
 
-def is_text_before(text: str, is_named: re.Pattern[str] | None) -> bool:
-    """Whether text before a verdict says anything. One introducing line may: it ends in a colon, and it has no digit
-    and names no candidate (``is_named``).
-    """
+def is_text_before(text: str) -> bool:
+    """Whether text before a verdict says anything. One introducing line does not."""
     lines = [
         line for line in _FRAME.sub("\n", text).split("\n") if not _RULE.fullmatch(line) and line.strip() != "json"
     ]
-    return bool(lines) and not (len(lines) == 1 and is_introduction(lines[0], is_named))
+    return bool(lines) and not (len(lines) == 1 and is_introduction(lines[0]))
 
 
-def is_introduction(line: str, is_named: re.Pattern[str] | None) -> bool:
+def is_introduction(line: str) -> bool:
     """Whether a line can only introduce a verdict: ``Here is my evaluation:``."""
-    bare = line.strip().strip("*_`# ").strip()
-    return (
-        len(bare) <= 160
-        and bare[-1:] in (":", "：")
-        and not any(map(str.isdigit, bare))
-        and (is_named is None or is_named.search(bare) is None)
-        and not any(mark in bare[:-1] for mark in ".!?,;:()。！？，、،；：（）")
-        and len(bare.split()) <= 8
-        and _INTRODUCES.search(bare) is not None
-    )
+    return _INTRODUCTION.fullmatch(line) is not None
 
 
 def is_text_after(text: str) -> bool:

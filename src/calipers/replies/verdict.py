@@ -144,7 +144,7 @@ def document_of(text: str) -> tuple[str, Any, Outcome, bool]:
     if documents[-1].cut:
         raise Rejected("the reply ends inside its verdicts", truncated=True)
     outcome: Outcome = "strict" if all(document.strict for document in documents) else "repaired"
-    return body, _merged(documents), outcome, has_words_around(body, documents, None)
+    return body, _merged(documents), outcome, has_words_around(body, documents)
 
 
 def _merged(documents: Sequence[Document]) -> Any:
