@@ -63,10 +63,10 @@ def test_what_follows_the_judges_first_turn_is_not_its_verdict():
 def test_doubt_has_its_reason():
     cases: dict[str, object] = {
         "Sure! " + OWN: "words around", OWN + "\nActually, swap the two.": "words around", "> " + OWN: "words around",
-        "Hier meine Noten:\n" + OWN: "words around", "Not the scores:\nKB: 90\nBC: 10": "words around",
-        "Do not use these scores:\n" + OWN: "words around", "These scores are wrong:\n" + OWN: "words around",
+        'Hier meine Noten:\n{"scores": ' + OWN + "}": "words around", "Not the scores:\nKB: 90\nBC: 10": "keys",
+        "Do not use these scores:\n" + OWN: "keys", 'These scores are wrong:\n{"scores": ' + OWN + "}": "words around",
         "KB: 90\nBC: 10\nThe rest is fine.": "words around",
-        '{"scores": ' + OWN + ', "note": "swap them"}': "words around", "KB wrote:\n" + OWN: "words around",
+        '{"scores": ' + OWN + ', "note": "swap them"}': "words around", "KB wrote:\n" + OWN: "keys",
         OWN + "\n" + OTHER: "two verdicts", '{"draft": ' + OTHER + ', "scores": ' + OWN + "}": "two verdicts",
         '{"KB": 90, "BC": 10, "KB": 20}': "two verdicts", '{"KB": 90, "BC": 10, "ZZ": 5}': "not asked about",
         '{"scores": ' + OWN + ', "scores": ' + OTHER + "}": "twice",

@@ -110,8 +110,6 @@ def assemble_result(
         if reward is None:
             by_rule = why_rules_left_unscored(view, index, answered) if view.rubrics else None
             why = why_unscored(index, answered, settings.quorum, scores, rewards)
-            if view.rubrics and view.rubrics[index] is None:
-                why = "failed", "its rubric cannot be graded; the group's warnings say why"
             status, reason = ("abstained", by_rule) if by_rule else why
         graded: dict[str, Any] = {}
         if index in criteria:
@@ -339,7 +337,7 @@ def why_unscored(
     """
     about = [done for done in answered if index in done.ask.members]
     if not about:
-        return "failed", "it was never asked about"
+        return "failed", "it was not asked about; the group's warnings say why"
     scored = {done.ask.slot for done in about if isinstance(done.result, Reading) and index not in done.result.missing}
     if 0 < len(scored) < quorum:
         judges = "1 judge" if len(scored) == 1 else f"{len(scored)} judges"

@@ -66,6 +66,12 @@ WORDS_AROUND: Final = "words around the verdict"
 CONTRADICTED: Final = "a verdict that its explanation contradicts"
 TWO_VERDICTS: Final = "two verdicts that differ"
 ERROR_BESIDE: Final = "an error beside the verdict"
+REFUSES: Final = re.compile(
+    r"\s*(?:as an? [^,.]{0,40}, )?(?:(?:i'm |i am )?sorry|i (?:cannot|can['’]t|won['’]t|am unable|am not able|decline)"
+    r"|(?:unable to|cannot(?: be)?) (?:evaluate|rate|score|grade|judge|assess)d?)\b",
+    re.IGNORECASE,
+)
+"""A judge's refusal, in place of an explanation: the lowest value beside it is none."""
 UNENDED: Final = "the reasoning never ends"
 
 

@@ -31,6 +31,7 @@ from calipers.replies.names import (
     CONTRADICTED,
     ERROR_BESIDE,
     NOUN,
+    REFUSES,
     TWO_VERDICTS,
     UNENDED,
     WORDS_AROUND,
@@ -42,6 +43,7 @@ from calipers.replies.text import (
     LIMIT,
     TOLERANT_LIMIT,
     condense_reply,
+    is_headed,
     is_introduction,
     judges_turn,
     reply_text,
@@ -150,13 +152,17 @@ def _converted(score: float, own: Scale, asked: Scale) -> float:
 
 @dataclass(slots=True)
 class _Found:
-    """The verdict found in a reply: a Value or the reason why there is none, by id. ``doubts`` say what is wrong."""
+    """The verdict found in a reply: a Value or the reason why there is none, by id. ``doubts`` say what is wrong.
+
+    ``remark`` are words about all candidates.
+    """
 
     values: dict[str, Value | str] = field(default_factory=dict)
     explanations: dict[str, str] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
     outcome: Outcome = "strict"
     surplus: bool = False
+    remark: str = ""
 
     def add(self, id_: str, value: Value | str) -> None:
         """Record a value; a different value for the same id is a doubt."""
@@ -171,8 +177,9 @@ class _Found:
 def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) -> ScoreReading:
     """Return the reading of the verdict that was found: its scores on the scale asked for, and why ids are missing."""
     values = {id_: value for id_ in ids if isinstance(value := found.values.get(id_), Value)}
+    said = "\n".join([*found.explanations.values(), found.remark])
     for id_, value in values.items():
-        if id_ in found.explanations and _is_contradicted(id_, value, found.explanations[id_], scale):
+        if _is_contradicted(id_, value, found, said, scale):
             found.doubts.append(CONTRADICTED)
         if re.fullmatch(r"\s*(?:\.{3}|…|<[A-Za-z][\w ]{0,40}>)\s*", found.explanations.get(id_, "")):
             found.doubts.append(_TEMPLATE)
@@ -190,7 +197,8 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
         is_low = not missing and all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in scores.values())
         return _doubtful(ids, off, told, scores if is_low else {}, cut=cut)
     if found.surplus:
-        return _doubtful(ids, WORDS_AROUND, told, {} if missing else scores, cut=cut)
+        is_refusal = not any(score > scale[0] for score in scores.values())
+        return _doubtful(ids, WORDS_AROUND, told, {} if missing or is_refusal else scores, cut=cut)
     return ScoreReading(
         scores,
         missing,
@@ -210,25 +218,29 @@ def _doubtful(
 
 # --- explanations ----------------------------------------------------------------------------------------------------
 
-_SCORED: Final = rf"[*_\"'`]{{0,3}}\s{{0,3}}[:：=]{{1,2}}[*_\"'`\s]{{0,4}}(?P<score>{SCORE})(?![\w.,]*\w)"
+_SCORED: Final = (
+    r"[*_\"'`]{0,3}(?:\s?\([^()\n]{0,20}\))?(?:\s{0,3}[:：=]{1,2}|\s[–—-]\s)[*_\"'`\s]{0,4}"
+    rf"(?P<score>{SCORE})(?![\w.,]*\w)"
+)
 _LABELLED: Final = re.compile(rf"\bscores?(?![\w-]){_SCORED}", re.IGNORECASE)
-_REFUSES: Final = re.compile(r"\s*(?:sorry|i'm sorry|i (?:cannot|can't|can’t|am unable|am not able))\b", re.IGNORECASE)
 
 
-def _is_contradicted(id_: str, value: Value, words: str, scale: Scale) -> bool:
-    """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for.
+def _is_contradicted(id_: str, value: Value, found: _Found, said: str, scale: Scale) -> bool:
+    """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for, or any
+    explanation (``said`` are all) one labelled by the candidate.
 
     The lowest score beside a refusal to evaluate is no score either.
     """
-    if value.number == scale[0] and _REFUSES.match(words):
+    words = found.explanations.get(id_, "")
+    if value.number == scale[0] and (REFUSES.match(words) or REFUSES.match(found.remark)):
         return True
-    lowered = words.lower()
-    if "score" not in lowered and id_.lower() not in lowered:
-        return False
-    own = re.compile(rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])")
-    for found in [*_LABELLED.finditer(words[:4000]), *own.finditer(words[:4000])][:20]:
-        said = read_value(found["score"], scale)
-        if isinstance(said, Value) and abs(said.number - value.number) > 1e-9 * max(1, abs(scale[1])):
+    stated = [*_LABELLED.finditer(words[:4000])] if "score" in words.lower() else []
+    if id_ in said:
+        own = rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])"
+        stated += re.finditer(own, words[:4000] if id_.isdecimal() else said[:LIMIT])
+    for match in stated[:20]:
+        other = read_value(match["score"], scale)
+        if isinstance(other, Value) and abs(other.number - value.number) > 1e-9 * max(1, abs(scale[1])):
             return True
     return False
 
@@ -340,7 +352,8 @@ class _Reader:
         verdicts = [(document, found) for document, found in read if found.is_verdict()]
         if documents[-1].cut and not self._is_closed(body, *read[-1]):
             raise Rejected("the reply ends inside its verdict", truncated=True)
-        if not verdicts:
+        has_key = any(plain_key(key) in ("scores", "score") for one in documents for key, _ in pairs_of(one.node))
+        if not verdicts or (not has_key and is_headed(body[: documents[0].start])):
             return None
         found = verdicts[0][1]
         for _, other in verdicts[1:]:
@@ -349,6 +362,7 @@ class _Reader:
             found.doubts += other.doubts
             found.explanations |= other.explanations
             found.surplus |= other.surplus
+            found.remark += other.remark
         found.outcome = "strict" if all(document.strict for document, _ in verdicts) else "repaired"
         found.surplus |= len(verdicts) < len(documents) or has_words_around(body, documents)
         return found
@@ -417,6 +431,9 @@ class _Reader:
             or (key.endswith(("id", "ids", "names")) and is_list(value))
             for key, value in fields.items()
         )
+        found.remark = "\n".join(
+            words for key, words in fields.items() if key in {"explanations", *EXPLAINING} and isinstance(words, str)
+        )
         for key, words in pairs_of(fields.get("explanations")):
             id_ = self.names.match(key)
             if id_ is not None and isinstance(words, str):
@@ -446,12 +463,12 @@ class _Reader:
     def _keyed(self, pairs: Sequence[tuple[Any, Any]], found: _Found, top: float | None = None) -> None:
         """Read an object keyed by candidate: ``{"1": 0.9, "2": {"score": 0.4}}``."""
         strangers = 0
-        tops = {key: value for key, value in pairs if plain_key(key) in _TOPS and self.names.match(key) is None}
-        top = _stated_top({plain_key(key): value for key, value in tops.items()}, top)
+        fields = self._fields(Pairs(pair for pair in pairs if self.names.match(pair[0]) is None), found)
+        top = _stated_top(fields, top)
         for key, value in pairs[:_MAX_ROWS]:
             id_ = self.names.match(key)
             if id_ is None:
-                strangers += key not in tops and _may_be_score(value, self.scale)
+                strangers += plain_key(key) not in _TOPS and _may_be_score(value, self.scale)
             elif isinstance(value, dict) or pairs_of(value):
                 self._row(value, found, id_, top)
             else:
@@ -555,6 +572,8 @@ class _Reader:
             name, score = next((cell for cell in cells if self.names.match(cell)), cells[0]), cells[column]
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
+        elif is_headed(line):
+            raise Rejected(_OTHER_KEYS)
         else:
             found.surplus = True
             return

@@ -32,7 +32,7 @@ _CLOSES: Final = (
 _KEPT = r"(?:begin|end|start)_of_(?:box|solution)|(?:start|end)_response|constrain"
 _ROLE = r"(?:assistant|user|human|system)"
 _ENDS: Final = (
-    rf"<[|｜](?!(?:{_KEPT})[|｜]>)[^<>\s]{{1,40}}[|｜]>|</?s>|<eos>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
+    rf"<[|｜](?!(?:{_KEPT})[|｜]>)[^<>\s]{{1,40}}[|｜]>|</?s>|<eos>|<turn\|>|<\|turn>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
     rf"|(?:^|(?<=[\]}}`.%\d]))[ \t]*{_ROLE}[ \t]*(?=\n|\Z)"
     rf"|^[ \t]*(?:\*\*)?(?:{_ROLE}|AI)(?:\*\*)?[ \t]*[:：]"
     rf"|^[ \t]*\#{{1,6}}[ \t]*(?:{_ROLE}|instructions?|input|question|task|response)[ \t]*(?:[:：]|$)"
@@ -159,7 +159,7 @@ _FRAME: Final = re.compile(
 _RULE: Final = re.compile(r"[\s`*_~#|=-]*(?:json\s*)?")
 _INTRODUCTION: Final = re.compile(
     r"\W{0,6}(?:here\s(?:is|are)\s)?(?:(?:the|my|your|final|overall)\s){0,3}"
-    r"(?:scores?|verdicts?|evaluations?|ratings?|answers?|results?|json)\W{0,4}[:：]\W{0,4}",
+    r"(?:scores?|verdicts?|evaluations?|ratings?|answer|results?|json)\W{0,4}[:：]\W{0,4}",
     re.IGNORECASE,
 )
 """A line that does nothing but name the verdict below it. Any other word may void it: ``Not the scores:``."""
@@ -167,10 +167,19 @@ _INTRODUCTION: Final = re.compile(
 
 def is_text_before(text: str) -> bool:
     """Whether text before a verdict says anything. One introducing line does not."""
-    lines = [
-        line for line in _FRAME.sub("\n", text).split("\n") if not _RULE.fullmatch(line) and line.strip() != "json"
-    ]
+    lines = _lines_before(text)
     return bool(lines) and not (len(lines) == 1 and is_introduction(lines[0]))
+
+
+def is_headed(text: str) -> bool:
+    """Whether the last line before values names something else than the verdict: ``Errors:``, ``"answers": {``."""
+    lines = _lines_before(text)
+    return bool(lines) and lines[-1].rstrip("\"'*_` ")[-1:] in (":", "：") and not is_introduction(lines[-1])
+
+
+def _lines_before(text: str) -> list[str]:
+    lines = _FRAME.sub("\n", text).split("\n")
+    return [line for line in lines if not _RULE.fullmatch(line) and line.strip() != "json"]
 
 
 def is_introduction(line: str) -> bool:

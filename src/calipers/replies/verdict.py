@@ -20,7 +20,7 @@ from calipers.replies.documents import (
     plain_key,
     unescaped,
 )
-from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, TWO_VERDICTS, UNENDED, WORDS_AROUND, Rejected
+from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, REFUSES, TWO_VERDICTS, UNENDED, WORDS_AROUND, Rejected
 from calipers.replies.text import (
     LIMIT,
     TOLERANT_LIMIT,
@@ -51,7 +51,9 @@ _LABEL: Final = (
     r"(?:verdict|criteria[\s_]met|criterion[\s_]met|met|answer|judge?ment|result|grade)"
 )
 LABELLED: Final = re.compile(
-    rf"\b{_LABEL}[*_\"'`]{{0,3}}\s{{0,2}}[:：=][*_\"'`\s]{{0,4}}(?P<word>{_SPELLED})(?![\w-])", re.IGNORECASE
+    rf"\b{_LABEL}[*_\"'`]{{0,3}}(?:(?:\sis)?\s{{0,2}}[:：=]|\s[–—-]\s)[*_\"'`\s]{{0,4}}"
+    rf"(?P<word>{_SPELLED})(?![\w-])",
+    re.IGNORECASE,
 )
 _MARK: Final = re.compile(r"\[\[\s?(\w{1,12})\s?\]\]")
 _LINE: Final = re.compile(
@@ -194,7 +196,9 @@ def read_row(value: Any) -> Row:
     if repeated or len({row.value for row in read if row.value is not None}) > 1:
         return Row(None, TWO_VERDICTS, doubt=True)
     said = {read_scalar(found["word"]).value for text in words for found in LABELLED.finditer(text[:4000])}
-    if isinstance(row.value, bool) and said - {row.value, None}:
+    said |= {_WORDS[word] for text in words if (word := _folded(text)) in ("met", "not met", "unmet")}
+    is_refusal = row.value is False and any(map(REFUSES.match, words))
+    if isinstance(row.value, bool) and (said - {row.value, None} or is_refusal):
         return Row(None, CONTRADICTED, doubt=True)
     reason = next((fields[key] for key in ("reason", "explanation", "why", "rationale", "reasoning", "justification")
                    if isinstance(fields.get(key), str) and fields[key].strip()), None)  # fmt: skip
