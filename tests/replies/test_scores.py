@@ -73,7 +73,12 @@ def test_doubt_has_its_reason():
         '{"KB": {"score": 90, "reason": "Score: 30/100"}, "BC": {"score": 10}}': "explanation contradicts",
         '{"explanations": {"KB": "fine.\\n**KB: 30**", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
         '{"explanations": {"KB": "I cannot evaluate it"}, "scores": {"KB": 0, "BC": 61}}': "explanation contradicts",
+        '{"explanations": {"KB": "Score (0-100) - 30", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
+        '{"explanations": "KB: 30\\nBC: 10", "scores": ' + OWN + "}": "explanation contradicts",
+        '{"explanations": {"BC": "KB: 30"}, "scores": ' + OWN + "}": "explanation contradicts",
+        '{"reasoning": "As an AI, I cannot evaluate it.", "scores": {"KB": 0, "BC": 0}}': "explanation contradicts",
         '{"error": "content policy", "scores": {"KB": 0, "BC": 0}}': "error beside",
+        '{"scores": {"KB": 50, "BC": 60, "error": "x"}}': "error beside",
         '{"scores": [{"id": "KB", "explanation": "...", "score": 0}, {"id": "BC", "score": 0}]}': "template",
         '{"KB": 90, "BC": ': "ends inside", '{"KB": 90 {"BC": 1}': "too damaged", "<think>hm " + OWN: "never ends",
         "KB: 90 tests\nBC: 10 tests": "no verdict", "| id | errors |\n|---|---|\n| KB | 90 |\n| BC | 10 |": "column",
@@ -107,7 +112,9 @@ def test_a_candidate_with_two_different_scores_anywhere_in_an_object_is_doubt():
 def test_numbers_under_other_keys_are_no_scores_in_any_form(key: str):
     whole = json.dumps({key: {"KB": 53, "BC": 42}}, indent=1)
     damaged = whole.replace("42", "42,")
-    assert mismatches(dict.fromkeys([whole, damaged, "So: " + whole, "// x\n" + whole], "keys that were asked")) == []
+    headed = [f"{key}:\nKB: 53\nBC: 42\n", f"{key}: " + OWN, f'"{key}": {{\n"KB": 53,\n"BC": 42\n}}']
+    forms = [whole, damaged, "So: " + whole, "// x\n" + whole, *headed]
+    assert mismatches(dict.fromkeys(forms, "keys that were asked")) == []
 
 
 def test_scores_that_may_be_on_another_scale_are_doubt():
@@ -152,6 +159,7 @@ def test_words_around_keep_the_values_for_the_next_reply():
     assert extract_scores("Sure! " + OWN, IDS, scale=(0, 100)).doubted == READ
     assert extract_scores(OWN + OTHER, IDS, scale=(0, 100)).doubted == {}
     assert extract_scores("Sure! " + '{"KB": 90}', IDS, scale=(0, 100)).doubted == {}
+    assert extract_scores('I cannot judge them. {"KB": 0, "BC": 0}', IDS, scale=(0, 100)).doubted == {}
 
 
 def test_bad_arguments_are_named():

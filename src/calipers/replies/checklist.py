@@ -174,12 +174,7 @@ class _Reader:
                     "a verdict on a criterion that was not asked about, or whose name is unknown", doubt=True
                 )
             rows.append((id_, item))
-        found: dict[str, Row] = {}
-        for id_, item in rows:
-            row = read_row(item)
-            if found.setdefault(id_, row).value != row.value:
-                raise Rejected("two verdicts on one criterion that contradict each other", doubt=True)
-        return found
+        return self._named(rows, are_checked=True)
 
     def _carried(self, item: Any) -> list[Any]:
         """Return what a row may carry as the name of its criterion: texts and numbers beside its verdict."""

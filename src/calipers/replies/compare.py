@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from calipers.replies.documents import EXPLAINING, find_documents, is_list, pairs_of, plain_key
-from calipers.replies.names import NOUN, UNENDED, WORDS_AROUND, Names, Rejected
-from calipers.replies.text import TOLERANT_LIMIT, is_text_after, judges_turn, reply_text, strip_fence
+from calipers.replies.documents import EXPLAINING, answer_of, find_documents, is_list, pairs_of, plain_key
+from calipers.replies.names import NOUN, WORDS_AROUND, Names, Rejected
+from calipers.replies.text import is_text_after, reply_text, strip_fence
 from calipers.types import Outcome
 
 Label = TypeVar("Label", str, int)
@@ -128,7 +128,7 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 def _choice(text: str, labels: tuple[str, ...], tie: str | None) -> tuple[str, Outcome]:
     if len(labels) < 2 or len({label.strip() for label in labels}) < len(labels):
         raise Rejected("fewer than two different labels to choose from")
-    body = _answer(text)
+    body = strip_fence(answer_of(text))
     is_cased = len({label.casefold() for label in labels}) < len(labels)
     forms = {
         label if is_cased else label.casefold(): "tie" if label == tie or label.casefold() in ("tie", "draw") else label
@@ -169,17 +169,6 @@ def _agreed(named: Sequence[str | None], forms: dict[str, str]) -> str:
     return choice
 
 
-def _answer(text: str) -> str:
-    answer = judges_turn(text)
-    if answer is None:
-        raise Rejected(UNENDED, truncated=True)
-    if len(answer) > TOLERANT_LIMIT:
-        raise Rejected("the reply is too long to be read in part")
-    if not answer.strip():
-        raise Rejected("the reply is empty")
-    return strip_fence(answer)
-
-
 # --- rankings --------------------------------------------------------------------------------------------------------
 
 
@@ -209,7 +198,7 @@ def extract_ranking(
             if form.names:
                 places = stated_ranking(text, tuple(by_name), form)
                 return RankingReading(tuple(ids[place] for place in places), "strict")
-        written, outcome = _order(_answer(text), names)
+        written, outcome = _order(strip_fence(answer_of(text)), names)
     except Rejected as reject:
         return RankingReading((), "rejected", tuple(by_name.values()), reason=reject.reason)
     ranking: dict[str, None] = {}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from calipers.replies.names import UNENDED, Rejected
 from calipers.replies.text import TOLERANT_LIMIT, is_text_after, is_text_before, judges_turn, strip_fence
 
 _MAX_BRACKETS: Final = 20_000
@@ -81,6 +82,17 @@ def nodes_in_reply(text: str) -> list[Any]:
     if whole is not None:
         return [whole]
     return [document.node for document in find_documents(answer[-TOLERANT_LIMIT:]) if document.node is not None]
+
+
+def answer_of(text: str) -> str:
+    """Return the judge's answer in a reply that is read whole. Raises Rejected if there is none, or too much of it."""
+    answer = judges_turn(text)
+    if answer is None:
+        raise Rejected(UNENDED, truncated=True)
+    body = unescaped(answer.strip())
+    if not body or len(body) > TOLERANT_LIMIT:
+        raise Rejected("the reply is too long to be read in part" if body else "the reply is empty")
+    return body
 
 
 def unescaped(text: str) -> str:

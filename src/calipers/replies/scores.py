@@ -138,9 +138,8 @@ def _in_format(text: str, ids: tuple[str, ...], name: str, scale: Scale | None, 
     if form.numbers == "named":
         text = text if any("_" in id_ for id_ in ids) else text.replace("_", " ")
         reading = extract_scores(text, ids, scale=own, finish_reason="length" if cut else None)
-        return replace(reading, scores={id_: _converted(score, own, asked) for id_, score in reading.scores.items()})
-    values = stated_scores(text, ids, form, own, cut=cut)
-    reading = _checked(_Found(dict(values), outcome="strict"), ids, own, cut=False)
+    else:
+        reading = _checked(_Found(dict(stated_scores(text, ids, form, own, cut=cut))), ids, own, cut=False)
     return replace(reading, scores={id_: _converted(score, own, asked) for id_, score in reading.scores.items()})
 
 
@@ -193,12 +192,14 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
     if len(values) < len(ids):
         missing = {id_: str(found.values.get(id_) or "not in the reply") for id_ in ids if id_ not in values}
     off = why_off_scale(values, scale)
-    if off is not None:
-        is_low = not missing and all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in scores.values())
-        return _doubtful(ids, off, told, scores if is_low else {}, cut=cut)
-    if found.surplus:
-        is_refusal = not any(score > scale[0] for score in scores.values())
-        return _doubtful(ids, WORDS_AROUND, told, {} if missing or is_refusal else scores, cut=cut)
+    if reason := off or (WORDS_AROUND if found.surplus else None):
+        numbers = [] if missing else list(scores.values())
+        if off is None:
+            counts = any(number > scale[0] for number in numbers)  # nothing but zeros may be a refusal
+        else:
+            counts = all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in numbers)
+        missing, doubted = dict.fromkeys(ids, reason), scores if numbers and counts else {}
+        return ScoreReading({}, missing, "rejected", told, reason, doubt=True, truncated=cut, doubted=doubted)
     return ScoreReading(
         scores,
         missing,
@@ -207,13 +208,6 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
         "; ".join(dict.fromkeys(missing.values())) or None,
         truncated=cut and bool(missing),
     )
-
-
-def _doubtful(
-    ids: Sequence[str], reason: str, told: dict[str, str], doubted: dict[str, float], *, cut: bool
-) -> ScoreReading:
-    missing = dict.fromkeys(ids, reason)
-    return ScoreReading({}, missing, "rejected", told, reason, doubt=True, truncated=cut, doubted=doubted)
 
 
 # --- explanations ----------------------------------------------------------------------------------------------------
@@ -284,7 +278,9 @@ _MAX_ROWS: Final = 20_000
 _MAX_DEPTH: Final = 4
 _DEEPEST: Final = 8
 _TOPS: Final = ("max_score", "maximum_score", "max", "out_of", "scale")
-_WRAPPERS: Final = frozenset({"result", "evaluation", "evaluations", "output", "response", "verdict"})
+_WRAPPERS: Final = frozenset(
+    {"attempts", "result", "results", "evaluation", "evaluations", "output", "response", "verdict"}
+)
 _COUNTING: Final = frozenset({"score", "index", "idx", "rank", "position", "place", "confidence", *_TOPS})
 """Keys of a row whose numbers are no ids."""
 _BESIDE: Final = EXPLAINING | {"scores", "score", "explanations", "error", "errors", "refusal", *_TOPS}

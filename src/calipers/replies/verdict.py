@@ -7,25 +7,23 @@ both yes and no is rejected. Verdicts on several criteria are read by ``checklis
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from calipers.replies.documents import (
-    Document,
+    Pairs,
+    answer_of,
     find_documents,
     has_words_around,
     pairs_of,
     parse_strict_json,
     plain_key,
-    unescaped,
 )
-from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, REFUSES, TWO_VERDICTS, UNENDED, WORDS_AROUND, Rejected
+from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, REFUSES, TWO_VERDICTS, WORDS_AROUND, Rejected
 from calipers.replies.text import (
     LIMIT,
-    TOLERANT_LIMIT,
     condense_reply,
-    judges_turn,
     reply_text,
     strip_fence,
 )
@@ -127,17 +125,12 @@ def _read(text: str) -> VerdictReading:
 def document_of(text: str) -> tuple[str, Any, Outcome, bool]:
     """Return the judge's answer, its JSON document (None if it has none), the outcome, and whether it has words around.
 
-    Several documents count as one if they are objects that state the same under equal keys. Raises Rejected.
+    Several documents count as one object, in which a key may repeat. Raises Rejected.
     """
     whole = parse_strict_json(strip_fence(text)) if len(text) <= LIMIT else None
     if isinstance(whole, dict | list) and not _MARK.fullmatch(text.strip()):
         return text, whole, "strict", False
-    answer = judges_turn(text)
-    if answer is None:
-        raise Rejected(UNENDED, truncated=True)
-    body = unescaped(answer.strip())
-    if not body or len(body) > TOLERANT_LIMIT:
-        raise Rejected("the reply is too long to be read in part" if body else "the reply is empty")
+    body = answer_of(text)
     documents = find_documents(_MARK.sub(lambda mark: " " * len(mark[0]), body))
     if not documents:
         return body, None, "text", False
@@ -146,21 +139,11 @@ def document_of(text: str) -> tuple[str, Any, Outcome, bool]:
     if documents[-1].cut:
         raise Rejected("the reply ends inside its verdicts", truncated=True)
     outcome: Outcome = "strict" if all(document.strict for document in documents) else "repaired"
-    return body, _merged(documents), outcome, has_words_around(body, documents)
-
-
-def _merged(documents: Sequence[Document]) -> Any:
-    """Return the only document of a reply, or one object of what all of its documents state. Raises Rejected."""
     if len(documents) == 1:
-        return documents[0].node
-    merged: dict[Any, Any] = {}
-    for document in documents:
-        if not pairs_of(document.node):
-            raise Rejected("several documents, or words around the verdicts", doubt=True)
-        for key, value in pairs_of(document.node):
-            if repr(merged.setdefault(key, value)) != repr(value):
-                raise Rejected(TWO_VERDICTS, doubt=True)
-    return merged
+        return body, documents[0].node, outcome, has_words_around(body, documents)
+    is_mixed = not all(pairs_of(document.node) for document in documents)
+    node = Pairs(pair for document in documents for pair in pairs_of(document.node))
+    return body, node, outcome, is_mixed or has_words_around(body, documents)
 
 
 def read_single(body: str) -> bool:
