@@ -178,7 +178,7 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
     values = {id_: value for id_ in ids if isinstance(value := found.values.get(id_), Value)}
     said = "\n".join([*found.explanations.values(), found.remark])
     for id_, value in values.items():
-        if _is_contradicted(id_, value, found, said, scale):
+        if said and _is_contradicted(id_, value, found, said, scale):
             found.doubts.append(CONTRADICTED)
         if re.fullmatch(r"\s*(?:\.{3}|…|<[A-Za-z][\w ]{0,40}>)\s*", found.explanations.get(id_, "")):
             found.doubts.append(_TEMPLATE)
