@@ -28,6 +28,7 @@ _CONFIG: Final = LatexExtractionConfig(
 _WORDS: Final = re.compile(r"\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{([^{}]*)\}(\s*\^\s*(?:\{\s*\d+\s*\}|\d+))?")
 _BARE_UNIT: Final = re.compile(r"(?<=\d)\s*([A-Za-z]{2,}(?: [a-z]+)*)\.?$")
 _BASE: Final = re.compile(r"(?<=\d)_\s*(?:\{([^{}]*)\}|(\d))")
+_BASED: Final = re.compile(r"(\w+)_\{?(\d{1,2})\}?")
 _JOINED: Final = re.compile(r"\s*,?\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|\b(?:and|or)\b)\s*")
 _SPACE: Final = re.compile(r"\\[!,;: ]|~|\\(?:q?quad|left|right|displaystyle)(?![a-zA-Z])|\s")
 _THOUSANDS: Final = re.compile(r"(?<=\d)(?:\\[,!; ]|\{,\}|,\\!)\s*(?=(?:\\!\s*)?\d{3}(?!\d))")
@@ -91,7 +92,16 @@ def _compare_formulas(expected: str, given: str) -> bool | None:
     met = _equal(left, right)
     if not met and ("%" in gold_words) != ("%" in words) and all(isinstance(one, sympy.Expr) for one in (left, right)):
         met = _equal(left, 100 * right) if "%" in gold_words else _equal(100 * left, right)
-    return met
+    return True if _in_tens(expected) == _in_tens(given) else met
+
+
+def _in_tens(text: str) -> str:
+    """Return a number that states its base, such as 1010_2, without one; other text as it is compared."""
+    based = _BASED.fullmatch(plain := _plain(text))
+    try:
+        return str(int(based[1], int(based[2]))) if based else plain
+    except ValueError:
+        return plain
 
 
 def _plain(text: str) -> str:
@@ -171,9 +181,13 @@ def _equal_expressions(left: Any, right: Any) -> bool | None:
     if apart is not None and apart < (_ROUNDED if rounded else _EXACT):
         return True
     close = rounded and apart is not None and apart < _CLOSE and not (_is_decimal(left) and _is_decimal(right))
-    # A constant of integration may take up a difference.
-    constant = any(str(symbol).lower() in ("c", "k") and left.diff(symbol) == 1 for symbol in left.free_symbols)
-    return None if apart is None or close or constant else False
+    shifted = any(_takes_up_a_difference(str(symbol).lower(), left.diff(symbol)) for symbol in left.free_symbols)
+    return None if apart is None or close or shifted else False
+
+
+def _takes_up_a_difference(letter: str, slope: Any) -> bool:
+    """Whether a letter is a constant of integration, or numbers a family, such as 2k + 1 or pi/4 + n pi."""
+    return bool(slope.is_number and slope and (letter in "ck" or (slope / sympy.pi).is_Rational))
 
 
 def _with_imaginary_unit(value: Any) -> Any:
