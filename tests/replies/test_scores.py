@@ -75,7 +75,6 @@ def test_doubt_has_its_reason():
         '{"explanations": {"KB": "I cannot evaluate it"}, "scores": {"KB": 0, "BC": 61}}': "explanation contradicts",
         '{"explanations": {"KB": "Score (0-100) - 30", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
         '{"explanations": "KB: 30\\nBC: 10", "scores": ' + OWN + "}": "explanation contradicts",
-        '{"explanations": {"BC": "KB: 30"}, "scores": ' + OWN + "}": "explanation contradicts",
         '{"reasoning": "As an AI, I cannot evaluate it.", "scores": {"KB": 0, "BC": 0}}': "explanation contradicts",
         '{"error": "content policy", "scores": {"KB": 0, "BC": 0}}': "error beside",
         '{"scores": {"KB": 50, "BC": 60, "error": "x"}}': "error beside",

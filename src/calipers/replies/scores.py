@@ -176,9 +176,9 @@ class _Found:
 def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) -> ScoreReading:
     """Return the reading of the verdict that was found: its scores on the scale asked for, and why ids are missing."""
     values = {id_: value for id_ in ids if isinstance(value := found.values.get(id_), Value)}
-    said = "\n".join([*found.explanations.values(), found.remark])
     for id_, value in values.items():
-        if said and _is_contradicted(id_, value, found, said, scale):
+        words = found.explanations.get(id_, "")
+        if (words or found.remark) and _is_contradicted(id_, value, words, found.remark, scale):
             found.doubts.append(CONTRADICTED)
         if re.fullmatch(r"\s*(?:\.{3}|…|<[A-Za-z][\w ]{0,40}>)\s*", found.explanations.get(id_, "")):
             found.doubts.append(_TEMPLATE)
@@ -219,19 +219,18 @@ _SCORED: Final = (
 _LABELLED: Final = re.compile(rf"\bscores?(?![\w-]){_SCORED}", re.IGNORECASE)
 
 
-def _is_contradicted(id_: str, value: Value, found: _Found, said: str, scale: Scale) -> bool:
-    """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for, or any
-    explanation (``said`` are all) one labelled by the candidate.
+def _is_contradicted(id_: str, value: Value, words: str, remark: str, scale: Scale) -> bool:
+    """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for, or that or
+    the ``remark`` about all one labelled by the candidate.
 
     The lowest score beside a refusal to evaluate is no score either.
     """
-    words = found.explanations.get(id_, "")
-    if value.number == scale[0] and (REFUSES.match(words) or REFUSES.match(found.remark)):
+    if value.number == scale[0] and (REFUSES.match(words) or REFUSES.match(remark)):
         return True
-    stated = [*_LABELLED.finditer(words[:4000])] if "score" in words.lower() else []
-    if id_ in said:
+    stated = list(_LABELLED.finditer(words[:4000])) if "score" in words.lower() else []
+    if id_ in words or id_ in remark:
         own = rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])"
-        stated += re.finditer(own, words[:4000] if id_.isdecimal() else said[:LIMIT])
+        stated += re.finditer(own, f"{words[:4000]}\n{remark[:4000]}")
     for match in stated[:20]:
         other = read_value(match["score"], scale)
         if isinstance(other, Value) and abs(other.number - value.number) > 1e-9 * max(1, abs(scale[1])):
