@@ -43,9 +43,9 @@ from calipers.types.steps import Steps
 _DELETE: Final = "DELETE FROM failed_calls WHERE run = ? AND position = ? AND number = ? AND call = ?"
 _LEFT: Final = """SELECT run, position, number, call, kind, metered, input_tokens, output_tokens,
 cached_tokens, cost_usd FROM failed_calls AS one LEFT JOIN asks USING (run, position, number) WHERE one.key = ? AND
-asks.outcome IS NULL AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = one.key)
+one.kind <> 'broken_off' AND asks.outcome IS NULL AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = one.key)
 ORDER BY run, position, number, call"""
-"""The failed calls of a request that never ended, because its run was killed."""
+"""The failed calls of a request that never ended, because its run was killed; not those that the end broke off."""
 
 
 class _FailedCalls(Meter):
