@@ -83,13 +83,10 @@ def test_scores_come_with_their_outcome_and_those_of_a_whole_verdict_are_kept():
     }  # fmt: skip
     readings = {text: extract_scores(text, IDS, scale=(0, 100)) for text in cases}
     assert {text: (kind_of(one), one.scores or one.doubted) for text, one in readings.items()} == cases
-    assert all(not (one.scores and one.doubted) for one in readings.values())
-
-
-def test_a_reply_that_was_cut_off_says_so_where_something_is_missing():
-    cases = {OWN: "strict", '{"KB": 90}': "partial truncated", "Sure! " + OWN: "doubt truncated kept", "x": "truncated"}
-    found = {text: kind_of(extract_scores(text, IDS, scale=(0, 100), finish_reason="length")) for text in cases}
-    assert found == cases
+    assert extract_scores("7", ["x"], scale=(0, 100)).doubted == {"x": 7.0}
+    cut = {OWN: "strict", '{"KB": 90}': "partial truncated", "Sure! " + OWN: "doubt truncated kept", "x": "truncated"}
+    found = {text: kind_of(extract_scores(text, IDS, scale=(0, 100), finish_reason="length")) for text in cut}
+    assert found == cut
     assert extract_scores("KB: 90\nBC: 10", IDS, scale=(0, 100), finish_reason="stop").scores == READ
 
 
@@ -116,9 +113,6 @@ def test_whatever_is_missing_has_the_reason():
     assert extract_scores('{"KB": "x", "BC": "y", "AD": 50}', ("KB", "BC", "AD"), scale=(0, 100)).reason == (
         "its score cannot be read"
     )
-
-
-# --- verdicts and checklists -----------------------------------------------------------------------------------------
 
 
 def test_a_verdict_says_why_there_is_none():
@@ -163,7 +157,8 @@ def test_a_checklist_comes_with_its_outcome_and_a_whole_one_is_kept():
     )
     cases: dict[str, tuple[str, dict[str, bool]]] = {
         right: ("strict", both), "{1: true, 2: false}": ("repaired", both), "1: yes\n2: no": ("text", both),
-        '{"1": true}': ("partial", first), '{"1": true, "2": null}': ("partial", first),
+        '{"1": true}': ("partial", first), '{"1": true, "2": "yes, but only in part"}': ("partial", first),
+        '{"1": true, "2": ["no"]}': ("partial", first), '{"1": true, "2": null}': ("partial", first),
         '{"1": null, "2": 7}': ("rejected", {}), "So: " + right: ("doubt kept", both), 'So: {"1": true}': ("doubt", {}),
         right[:-1]: ("truncated", {}), '{"a": {"b": {"c": ' + right + "}}}": ("strict", both),
         '{"a": {"b": {"c": {"d": ' + right + "}}}}": ("rejected", {}), '{"a": {"1": true}, "b": [1]}': ("rejected", {}),
@@ -186,7 +181,9 @@ def test_a_checklist_comes_with_its_outcome_and_a_whole_one_is_kept():
     cut = extract_checklist(right, ["1", "2"], finish_reason="length")
     assert (kind_of(cut), cut.verdicts) == ("truncated", {})
     assert extract_checklist('{"1": null, "2": 7}', ["1", "2"]).reason == "the judge could not tell"
-    assert extract_checklist('{"1": true, "2": null}', ["1", "2"]).reason is None
+    unknown = extract_checklist('{"1": {"reason": "so", "met": true}, "2": "N/A"}', ["1", "2"])
+    assert (unknown.reason, sorted(unknown.undecided), unknown.reasons) == (None, ["2"], {"1": "so"})
+    assert extract_checklist('{"1": "Cannot tell", "2": 7}', ["1", "2"]).undecided == {"1"}
 
 
 def test_rows_are_matched_by_texts_of_eight_letters_and_by_ids_and_never_by_both_at_odds():
@@ -214,9 +211,6 @@ def test_rows_are_matched_by_texts_of_eight_letters_and_by_ids_and_never_by_both
         "[[0]]": {"a": False}, "Good.\nVerdict: met": {"a": True}, '[{"met": true}]': {"a": True}, '{"x": true}': {},
     }  # fmt: skip
     assert {text: extract_checklist(text, ["a"]).verdicts for text in alone} == alone
-
-
-# --- choices, rankings and formats -----------------------------------------------------------------------------------
 
 
 def test_choices_and_rankings_come_with_their_outcome():

@@ -207,8 +207,8 @@ def test_proposed_criteria_have_points_within_ten_and_stand_at_most_four_deep():
     found = {fields: [one.points for one in proposed_criteria(f'{{"text": "Is.", {fields}}}')] for fields in cases}
     assert found == cases
     one = '{"text": "Is\\n 42.", "points": 1, "veto": 1}'
-    assert [(entry.text, entry.veto) for entry in proposed_criteria(one)] == [("Is 42.", False)]
+    both = proposed_criteria(f'Here:\n{{"criteria": [{one}, {one.replace("1}", "true}")}, {{"points": 2}}]}}')
+    assert [(entry.text, entry.veto) for entry in both] == [("Is 42.", False), ("Is 42.", True)]
     deep = ['{"a": ' * depth + one + "}" * depth for depth in (4, 5)]
     assert [len(proposed_criteria(text)) for text in deep] == [1, 0]
     assert len(proposed_criteria("[" + ", ".join([one] * 201) + "]")) == 200
-    assert proposed_criteria('{"text": " ", "points": 1}') == []
