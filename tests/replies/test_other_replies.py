@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from calipers.errors import ConfigError
 from calipers.replies import extract_checklist, extract_choice, extract_ranking, extract_scores, extract_verdict
 from calipers.replies.formats.known import format_named, known_formats
-from calipers.replies.proposed import proposed_criteria
 
 FORMATS = Path(__file__).parents[1] / "fixtures" / "formats.jsonl"
 TEXTS = {"1": "Is 42.", "2": "Is wrong."}
@@ -58,20 +57,6 @@ def test_rows_of_a_checklist_are_matched_by_what_they_carry():
     assert (around.doubt, around.doubted) == (True, right)
 
 
-def test_a_value_that_is_no_verdict_loses_only_its_criterion():
-    values: list[Any] = [7, 0.5, "yes, but only in part", ["yes"], {}]
-    for value in values:
-        reading = extract_checklist(json.dumps({"1": value, "2": False}), ["1", "2"])
-        assert (reading.verdicts, reading.undecided) == ({"2": False}, frozenset()), value
-    for unknown in (None, "N/A", "Cannot tell"):
-        assert extract_checklist(json.dumps({"1": unknown, "2": False}), ["1", "2"]).undecided == {"1"}
-
-
-def test_reasons_come_along():
-    assert extract_checklist('{"1": {"reason": "says so", "met": true}}', ["1"]).reasons == {"1": "says so"}
-    assert extract_checklist('{"1": true}', ["1"], finish_reason="length").truncated
-
-
 def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
     cases = {
         "A": "A", "Output (b)": "B", "**Answer B**": "B", "[[A]]": "A", "My final verdict is: [[B]]": "B",
@@ -100,8 +85,6 @@ def test_a_ranking_is_all_that_the_reply_says():
         "[1] The Government of": (), "[] > []": (), "": (),
     }  # fmt: skip
     assert {text: extract_ranking(text, [1, 2, 3]).ranking for text in cases} == cases
-    partial = extract_ranking("[2] > [2] > [9] > [1]", [1, 2, 3])
-    assert (partial.missing, partial.dropped, partial.outcome) == ((3,), ("[2]", "[9]"), "partial")
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
@@ -126,7 +109,7 @@ def test_replies_of_other_judges_are_read_as_their_formats_say():
     found = [(row["text"], read(row), row["truth"]) for row in rows]
     wrong = [one for one in found if one[1] not in (None, one[2])]
     assert len(wrong) <= 6, wrong
-    assert sum(got == truth for _, got, truth in found) >= 335
+    assert sum(got == truth for _, got, truth in found) >= 340
     assert {row["format"] for row in rows} == set(known_formats())
 
 
@@ -148,15 +131,10 @@ def test_unfit_formats_are_errors_that_name_what_fits():
 
 
 def test_marks_stand_for_labels_in_order_and_scores_go_to_the_callers_scale():
-    assert extract_choice("[[A]]", ["gpt", "qwen"], format="mt_bench").choice == "gpt"
-    assert extract_choice("[[A]]", ["B", "A"], format="mt_bench").choice == "A"
     assert extract_choice("M", [7, 9], format="alpaca_eval").choice == 9
-    assert extract_choice("[[B>>A]]", ["A", "B"], format="arena_hard").margin == 1.0
-    assert extract_choice("10 1", ["a", "b"], format="vicuna").margin == 1.0
     assert extract_scores("[RESULT] 5", ["a"], format="prometheus").scores == {"a": 5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(-1, 1), format="prometheus").scores == {"a": -0.5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(0, 5), format="prometheus").scores == {"a": 2}
-    assert extract_scores("[RESULT] 1", ["a"], format="prometheus", finish_reason="length").truncated
     assert extract_scores("Step 1.\nUsefulness: 4", ["a"], scale=(0, 4), format="g_eval").scores == {"a": 4}
     assert extract_verdict('Output "[[1]]" if it holds. [[0]]', format="verif").met is False
 
@@ -172,15 +150,3 @@ def test_no_text_raises_in_any_format(name: str, text: str):
         extract_verdict(text, format=name)
     if "ranking" in reads:
         extract_ranking(text, ["A", "B"], format=name)
-
-
-# --- criteria that a model proposes ---
-
-
-def test_proposed_criteria_are_read_from_any_depth():
-    lies = '{"text": "Lies.", "points": -3, "veto": true}'
-    reply = f'Here:\n{{"criteria": [{{"text": "Is 42.", "points": 5}}, {lies}, {{"points": 2}}]}}'
-    assert [(one.text, one.points, one.veto) for one in proposed_criteria(reply)] == [
-        ("Is 42.", 5, False),
-        ("Lies.", -3, True),
-    ]

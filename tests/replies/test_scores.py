@@ -89,17 +89,6 @@ def test_numbers_under_other_keys_are_no_scores_in_any_form(key: str):
     assert mismatches(dict.fromkeys([whole, damaged, "So: " + whole, "// x\n" + whole], "keys that were asked")) == []
 
 
-def test_scores_that_may_be_on_another_scale_are_doubt():
-    cases: dict[str, object] = {
-        '{"KB": 7, "BC": 10}': "scale", "9, 2": "scale", '{"KB": 1, "BC": 0}': "scale",
-        '{"KB": 0.99, "BC": 7}': "scale",
-        '{"KB": 0.5, "BC": 70}': "scale", '{"KB": 120, "BC": 30}': "scale", '{"KB": "9/10", "BC": 6}': "scale",
-        '{"KB": 0, "BC": 0}': {"KB": 0.0, "BC": 0.0}, '{"KB": 11, "BC": 3}': {"KB": 11.0, "BC": 3.0},
-    }  # fmt: skip
-    assert mismatches(cases) == []
-    assert extract_scores("7", ["x"], scale=(0, 100)).doubted == {"x": 7.0}
-
-
 def test_one_unreadable_number_loses_only_its_candidate():
     for raw in ('"high"', "null", "true", "NaN", "1e9", '"0.5-0.7"', '"90 (was 40)"', '"1,000"', "[]"):
         reading = extract_scores(f'{{"scores": {{"KB": {raw}, "BC": 50}}}}', IDS, scale=(0, 100))
@@ -114,18 +103,6 @@ def test_a_single_candidate_needs_no_name_and_its_labelled_last_line_counts():
              "It has 3 errors.": None}  # fmt: skip
     read = {text: extract_scores(text, ["x"], scale=(0, 10)).scores.get("x") for text in cases}
     assert read == cases
-
-
-def test_the_end_of_a_cut_reply_is_not_trusted():
-    assert extract_scores("KB: 90\nBC: 5", IDS, scale=(0, 100)).scores == {"KB": 90.0}
-    cut = extract_scores(OWN[:-4], IDS, scale=(0, 100), finish_reason="length")
-    assert (cut.scores, cut.truncated) == ({}, True)
-
-
-def test_words_around_keep_the_values_for_the_next_reply():
-    assert extract_scores("Sure! " + OWN, IDS, scale=(0, 100)).doubted == READ
-    assert extract_scores(OWN + OTHER, IDS, scale=(0, 100)).doubted == {}
-    assert extract_scores("Sure! " + '{"KB": 90}', IDS, scale=(0, 100)).doubted == {}
 
 
 def test_bad_arguments_are_named():
