@@ -49,8 +49,12 @@ def test_rows_of_a_checklist_are_matched_by_what_they_carry():
         '[{"criterion": "Else", "met": false}, {"criterion": "Is 42.", "met": true}]': {},
         '[{"id": "B", "met": false}, {"id": "A", "met": true}]': {}, '{"1": true, "2": false, "3": true}': {},
         '{"1": {"criterion": "Is wrong.", "met": false}, "2": true}': {}, '{"error": "x", "1": true, "2": false}': {},
-        '{"1": {"reason": "Verdict: not met", "met": true}, "2": false}': {}, '{"1": true, "1": false, "2": true}': {},
-        'So: {"1": true, "2": false}': {}, '{"1": true, "2": false}\nNo, swap them.': {}, '{"1": true, "2": fal': {},
+        '{"1": {"reason": "The verdict is: not met", "met": true}, "2": false}': {},
+        '{"1": {"reason": "Not met.", "met": true}, "2": false}': {},
+        '{"1": {"reason": "I cannot evaluate this.", "met": false}, "2": false}': {},
+        '{"1": {"reason": "Verdict - unmet", "met": true}, "2": false}': {}, '{"1": true, "1": false, "2": true}': {},
+        'So: {"1": true, "2": false}': {}, "These verdicts are wrong:\n1. yes\n2. no": {},
+        '{"1": true, "2": false}\nNo, swap them.': {}, '{"1": true, "2": fal': {},
     }  # fmt: skip
     assert {text: extract_checklist(text, ["1", "2"], texts=TEXTS).verdicts for text in cases} == cases
     around = extract_checklist('So: {"1": true, "2": false}', ["1", "2"])
@@ -68,6 +72,10 @@ def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
         "Therefore, neither Output (a) nor Output (b) is better.": None,
         "Output (a) is not better.": None, "If brevity counts, Output (a) is better.": None, "Both have merits.": None,
         '{"winner": "D"}': None, "": None, "Output (a) is better. Therefore, Output (b) is better.": None,
+        "I choose A. Wait, no: I choose B.": None, "Choice: A\nOn reflection: B": None, "[[A]] no, Answer B": None,
+        "I choose A. No. B is better.": None, "I choose A or B.": None, "Choice: A\nI choose B.": None,
+        '{"winner": "A", "reason": "Verdict: B"}': None, "[[C]] for a tie.": "tie", "I choose A over B.": "A",
+        "Output (a) is better than Output (b).": "A",
     }  # fmt: skip
     assert {text: extract_choice(text, ["A", "B"], tie="C").choice for text in cases} == cases
     long = "Answer 1 is more detailed, while 2 is short. Therefore, I choose 3 as the two are equivalent."
@@ -135,7 +143,9 @@ def test_marks_stand_for_labels_in_order_and_scores_go_to_the_callers_scale():
     assert extract_scores("[RESULT] 5", ["a"], format="prometheus").scores == {"a": 5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(-1, 1), format="prometheus").scores == {"a": -0.5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(0, 5), format="prometheus").scores == {"a": 2}
-    assert extract_scores("Step 1.\nUsefulness: 4", ["a"], scale=(0, 4), format="g_eval").scores == {"a": 4}
+    assert extract_scores("[RESULT] 1", ["a"], format="prometheus", finish_reason="length").truncated
+    for last in ("Usefulness: 4", "**Usefulness Score:** **4**", "- Usefulness (0-4): [4]", "Usefulness: 4/4"):
+        assert extract_scores("Step 1: 3.\n" + last, ["a"], scale=(0, 4), format="g_eval").scores == {"a": 4}, last
     assert extract_verdict('Output "[[1]]" if it holds. [[0]]', format="verif").met is False
 
 
