@@ -548,7 +548,7 @@ class _Reader:
             name, score = next((cell for cell in cells if self.names.match(cell)), cells[0]), cells[column]
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
-        elif is_headed(line):
+        elif not found.values and is_headed(line):
             raise Rejected(_OTHER_KEYS)
         else:
             found.surplus = True
