@@ -58,7 +58,7 @@ VERDICTS: list[tuple[str, dict[str, bool | None]]] = [
     ("(1+t, 2-t)", {r"\boxed{(1+s, 2-s)}": None}),
     (r"\frac{\pi}{4} + n\pi", {r"\boxed{-\frac{3\pi}{4} + n\pi}": None, r"\boxed{\frac{\pi}{4}}": None}),
     ("2k + 1", {r"\boxed{2k - 1}": None, r"\boxed{2x + 1}": None}),
-    ("1010_2", {r"\boxed{10}": True, r"\boxed{1011_2}": False, r"\boxed{11}": False}),
+    ("1010_2", {r"\boxed{10}": False, r"\boxed{1011_2}": False, r"\boxed{1010}": True}),
     (r"\pi k, k \in \mathbb{Z}", {r"\boxed{\pi n, n \in \mathbb{Z}}": None}),
     ("7", {r"\boxed{9^{9^{9^{9}}}!}": None}),  # what takes for ever ends, and is no verdict
 ]  # fmt: skip

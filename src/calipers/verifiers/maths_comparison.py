@@ -28,7 +28,6 @@ _CONFIG: Final = LatexExtractionConfig(
 _WORDS: Final = re.compile(r"\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{([^{}]*)\}(\s*\^\s*(?:\{\s*\d+\s*\}|\d+))?")
 _BARE_UNIT: Final = re.compile(r"(?<=\d)\s*([A-Za-z]{2,}(?: [a-z]+)*)\.?$")
 _BASE: Final = re.compile(r"(?<=\d)_\s*(?:\{([^{}]*)\}|(\d))")
-_BASED: Final = re.compile(r"(\w+)_\{?(\d{1,2})\}?")
 _JOINED: Final = re.compile(r"\s*,?\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|\b(?:and|or)\b)\s*")
 _SPACE: Final = re.compile(r"\\[!,;: ]|~|\\(?:q?quad|left|right|displaystyle)(?![a-zA-Z])|\s")
 _THOUSANDS: Final = re.compile(r"(?<=\d)(?:\\[,!; ]|\{,\}|,\\!)\s*(?=(?:\\!\s*)?\d{3}(?!\d))")
@@ -92,16 +91,7 @@ def _compare_formulas(expected: str, given: str) -> bool | None:
     met = _equal(left, right)
     if not met and ("%" in gold_words) != ("%" in words) and all(isinstance(one, sympy.Expr) for one in (left, right)):
         met = _equal(left, 100 * right) if "%" in gold_words else _equal(100 * left, right)
-    return True if _in_tens(expected) == _in_tens(given) else met
-
-
-def _in_tens(text: str) -> str:
-    """Return a number that states its base, such as 1010_2, without one; other text as it is compared."""
-    based = _BASED.fullmatch(plain := _plain(text))
-    try:
-        return str(int(based[1], int(based[2]))) if based else plain
-    except ValueError:
-        return plain
+    return met
 
 
 def _plain(text: str) -> str:
