@@ -136,8 +136,8 @@ def _print_agreement(index: GroupIndex, file: LabelFile, *, as_json: bool) -> No
     print_figures(console, "Annotators", ("annotator",), _HEADS, rows)
     alpha = " ".join(filter(None, _shown(found.alpha)))
     about = (
-        f"\nKrippendorff's alpha (ordinal, pairs of candidates): {alpha}, {found.alpha.groups:,} groups with two "
-        "annotators or more\n"
+        f"\nKrippendorff's alpha (ordinal, pairs of candidates): {alpha}, "
+        f"{counted(found.alpha.groups, 'group')} with two annotators or more\n"
         "agreement: alpha with all others, 1 is perfect and 0 is chance. In brackets, 95 % intervals over groups."
     )
     console.print(about, markup=False, soft_wrap=True)
