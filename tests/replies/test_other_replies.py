@@ -77,7 +77,8 @@ def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
         '{"winner": "D"}': None, "": None, "Output (a) is better. Therefore, Output (b) is better.": None,
         "I choose A. Wait, no: I choose B.": None, "Choice: A\nOn reflection: B": None, "[[A]] no, Answer B": None,
         "I choose A. No. B is better.": None, "I choose A or B.": None, "Choice: A\nI choose B.": None,
-        '{"winner": "A", "reason": "Verdict: B"}': None, "[[C]] for a tie.": "tie", "I choose A over B.": "A",
+        '{"winner": "A", "reason": "Verdict: B"}': None, "[[C]] for a tie.": "tie",
+        "[[A]]\nReason: shorter than B": "A", "I choose A over B.": "A",
         "Output (a) is better than Output (b).": "A",
     }  # fmt: skip
     assert {text: extract_choice(text, ["A", "B"], tie="C").choice for text in cases} == cases

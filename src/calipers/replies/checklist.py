@@ -179,14 +179,9 @@ class _Reader:
             if any(stated not in (None, place) for stated, place in zip(by_text, places, strict=True)):
                 raise Rejected("a row with the number of one criterion and the text of another", doubt=True)
             return self._named(list(zip(numbers, items, strict=True)), are_checked=True)
-        rows: list[tuple[Any, Any]] = []
-        for names, item in zip(carried, items, strict=True):
-            id_ = next((match for name in names if (match := self._match(name))), None) or self._by_text(names)
-            if id_ is None:
-                raise Rejected(
-                    "a verdict on a criterion that was not asked about, or whose name is unknown", doubt=True
-                )
-            rows.append((id_, item))
+        rows = [(self._stated_by(item), item) for item in items]
+        if any(id_ is None for id_, _ in rows):
+            raise Rejected("a verdict on a criterion that was not asked about, or whose name is unknown", doubt=True)
         return self._named(rows, are_checked=True)
 
     def _carried(self, item: Any) -> list[Any]:
