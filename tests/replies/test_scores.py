@@ -114,6 +114,7 @@ def test_numbers_under_other_keys_are_no_scores_in_any_form(key: str):
     headed = [f"{key}:\nKB: 53\nBC: 42\n", f"{key}: " + OWN, f'"{key}": {{\n"KB": 53,\n"BC": 42\n}}']
     forms = [whole, damaged, "So: " + whole, "// x\n" + whole, *headed]
     assert mismatches(dict.fromkeys(forms, "keys that were asked")) == []
+    assert mismatches({f"KB: 90\nBC: 10\n{key}:\nNone.\n": "words around"}) == []
 
 
 def test_scores_that_may_be_on_another_scale_are_doubt():
