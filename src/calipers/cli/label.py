@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.cli.messages import BadLines, print_message
-from calipers.cli.options import is_typed
 from calipers.cli.output import json_line, print_json, require_replaceable, write_text
 from calipers.cli.terminal import print_figures, table_console
 from calipers.errors import ConfigError
@@ -49,8 +48,6 @@ def _require_one_purpose(options: dict[str, Any], *, as_json: bool) -> None:
         raise ConfigError(f"{' and '.join(named)}: do one at a time")
     if as_json and "--agreement" not in named:
         raise ConfigError("--json is for --agreement")
-    if named and is_typed("port"):
-        raise ConfigError(f"--port is for the page, which {named[0]} does not show")
 
 
 def _labels_beside(groups: str) -> str:
