@@ -96,6 +96,10 @@ def test_an_argument_wins_over_the_environment_and_the_base_url_over_litellms() 
     named = request_target("deepseek", environment={**KEYS, "DEEPSEEK_API_BASE": "https://gw/beta"})
     assert (named.url, named.named_by) == ("https://gw/beta", "DEEPSEEK_API_BASE")
     assert request_target("openai", api_key="given", environment=KEYS).key == "given"
+    litellms = request_target(
+        "vllm", environment={"HOSTED_VLLM_API_BASE": "http://gpu:9/v1", "HOSTED_VLLM_API_KEY": "k"}
+    )
+    assert (litellms.url, litellms.key, litellms.key_variable) == ("http://gpu:9/v1", "k", "HOSTED_VLLM_API_KEY")
 
 
 def test_what_cannot_be_an_address_is_told_with_the_variable_that_says_it() -> None:

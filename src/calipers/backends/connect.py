@@ -92,7 +92,13 @@ def find_backend(
     carried = {"headers": headers} if headers else {}
     made = full(
         registry.load_object(how.backend)(
-            model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
+            model,
+            base_url=at.url,
+            api_key=at.key,
+            timeout=timeout,
+            api_key_env=at.key_variable,
+            **carried,
+            **how.options,
         )
     )
     _log_address(name, made.endpoint, at.named_by)

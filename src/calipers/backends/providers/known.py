@@ -26,7 +26,7 @@ class Provider:
 
     ``backend`` is ``module:attribute``, called with the model, ``base_url``, ``api_key``, ``timeout``, ``api_key_env``,
     ``headers`` if there are any, and ``options``. For the key ``NAME_API_KEY``, the variables ``NAME_BASE_URL`` and
-    ``NAME_API_BASE`` may hold another address. The first that is set counts.
+    ``NAME_API_BASE`` may hold another address. ``other_names`` stand for NAME as well. The first that is set counts.
     """
 
     base_url: str
@@ -34,12 +34,18 @@ class Provider:
     needs_key: bool = True
     backend: str = _CHAT
     options: Mapping[str, Any] = field(default_factory=dict)
+    other_names: tuple[str, ...] = ()
 
     @property
-    def addresses(self) -> tuple[str, str]:
+    def keys(self) -> tuple[str, ...]:
+        """The variables that may hold the key."""
+        return (self.key, *(f"{name}_API_KEY" for name in self.other_names))
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
         """The variables that may hold another address of the provider."""
-        start = self.key.removesuffix("_API_KEY")
-        return f"{start}_BASE_URL", f"{start}_API_BASE"
+        names = (self.key.removesuffix("_API_KEY"), *self.other_names)
+        return tuple(f"{name}_{kind}" for name in names for kind in ("BASE_URL", "API_BASE"))
 
     def named_address(self, environment: Environment) -> tuple[str, str] | None:
         """Return the base URL from the environment, and the variable that holds it. Return None if none is set."""
@@ -51,10 +57,13 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """The address and key for requests to a judge. ``named_by`` is the variable with the address, if any."""
+    """The address and key for requests to a judge. ``named_by`` is the variable with the address, if any, and
+    ``key_variable`` the one with the key, or where it belongs.
+    """
 
     url: str
     key: str | None
+    key_variable: str
     named_by: str | None = None
 
 
@@ -71,7 +80,8 @@ def request_target(
     url, named_by = base_url, None
     if url is None:
         url, named_by = known.named_address(variables) or (known.base_url, None)
-    key = variables.get(known.key) if api_key is None else api_key
+    key_variable = next((variable for variable in known.keys if variables.get(variable)), known.key)
+    key = variables.get(key_variable) if api_key is None else api_key
     if known.needs_key and not key and base_url is None:
         raise ConfigError(
             f"{known.key} is not set, and {name}/ models need it: export {known.key}=..., or name a server of your own "
@@ -86,7 +96,7 @@ def request_target(
         where = f"{named_by} says {shown!r}, which" if named_by else f"the base URL {shown!r}"
         hint = "" if url else "; leave it out if none is meant"
         raise ConfigError(f"{where} is no address that begins with http:// or https://{hint}")
-    return RequestTarget(url.rstrip("/"), key, named_by)
+    return RequestTarget(url.rstrip("/"), key, key_variable, named_by)
 
 
 def nearest_provider(name: str) -> str | None:
@@ -114,8 +124,12 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "dashscope": Provider("https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
     "deepinfra": Provider("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
     "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "fireworks_ai": Provider("https://api.fireworks.ai/inference/v1", "FIREWORKS_AI_API_KEY"),
-    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "fireworks_ai": Provider(
+        "https://api.fireworks.ai/inference/v1", "FIREWORKS_AI_API_KEY", other_names=("FIREWORKS",)
+    ),
+    "gemini": Provider(
+        "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", other_names=("GOOGLE",)
+    ),
     "groq": Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "llamacpp": Provider("http://localhost:8080/v1", "LLAMA_API_KEY", needs_key=False),
     "lm_studio": Provider("http://localhost:1234/v1", "LM_STUDIO_API_KEY", needs_key=False),
@@ -136,9 +150,11 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     ),
     "sglang": Provider("http://localhost:30000/v1", "SGLANG_API_KEY", needs_key=False),
     "systemone": Provider("http://localhost:8080/v1", "SYSTEMONE_API_KEY", needs_key=False, backend=_DECISIONS),
-    "together_ai": Provider("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "together_ai": Provider(
+        "https://api.together.xyz/v1", "TOGETHER_API_KEY", other_names=("TOGETHER_AI", "TOGETHERAI")
+    ),
     "typesafe": Provider("https://api.typesafe.ai/v1", "TYPESAFE_API_KEY", backend=_DECISIONS),
-    "vllm": Provider("http://localhost:8000/v1", "VLLM_API_KEY", needs_key=False),
+    "vllm": Provider("http://localhost:8000/v1", "VLLM_API_KEY", needs_key=False, other_names=("HOSTED_VLLM",)),
     "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY"),
 }
 ALIASES: Final[Mapping[str, str]] = {"hosted_vllm": "vllm", "ollama_chat": "ollama"}
