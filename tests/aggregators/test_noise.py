@@ -36,11 +36,6 @@ def test_repeats_that_agree_to_the_digit_never_claim_an_error_of_zero():
     assert noise.variance_of(0.0, 2) > 0
 
 
-def test_too_few_groups_teach_nothing():
-    assert Noise.learn([1.0] * 7, [2] * 7) is None
-    assert Noise.learn([1.0] * 20, [0] * 20) is None
-
-
 @given(st.floats(0, 100), st.integers(1, 50))
 def test_a_group_lies_between_its_own_variance_and_the_judges(squares: float, freedom: int):
     noise = Noise(2.0, 5.0)

@@ -89,16 +89,12 @@ def find_backend(
             )
         return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
     at, how = request_target(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
+    key_source = at.key_variable if at.key else f"{how.key}, which is not set"
+    key_source = key_source if api_key is None else "the api_key that was given"
     carried = {"headers": headers} if headers else {}
     made = full(
         registry.load_object(how.backend)(
-            model,
-            base_url=at.url,
-            api_key=at.key,
-            timeout=timeout,
-            api_key_env=at.key_variable,
-            **carried,
-            **how.options,
+            model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=key_source, **carried, **how.options
         )
     )
     _log_address(name, made.endpoint, at.named_by)

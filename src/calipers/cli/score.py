@@ -40,11 +40,7 @@ def score(groups: str, out: str, **options: Any) -> int:
     if options["estimate"]:
         return _print_estimate(run)
     run.require_writable()
-    kept = "There is no ledger, so the same command begins anew; --ledger keeps answers."
-    if run.ledger is not None:
-        name = url_without_password(run.ledger)
-        kept = f"Answers are in the ledger {name}: run the same command again to continue."
-    with tells_if_interrupted(kept):
+    with tells_if_interrupted(run.kept):
         return asyncio.run(_score(run))
 
 
@@ -54,6 +50,10 @@ class ScoreRun:
     def __init__(self, groups: str, out: str, options: dict[str, Any]) -> None:
         self.groups, self.out, self.options = groups, out, options
         self.ledger: str | None = options["ledger"] or (None if out == "-" else f"{out}.ledger.db")
+        self.kept = "There is no ledger, so the same command begins anew; --ledger keeps answers."
+        if self.ledger is not None:
+            name = url_without_password(self.ledger)
+            self.kept = f"Answers are in the ledger {name}: run the same command again to continue."
         self.budget = given_options(options, "budget").get("budget")
         self.console = Terminal(stderr=True)
         self.report = Report(self.console, total=_count_lines(groups), budget=self.budget, live=not _shows_results(out))
@@ -110,7 +110,7 @@ async def _score(run: ScoreRun) -> int:
             report.say(f"Warning: {warning}")
         source = read_groups(run.groups, reader=options["reader"], strict=options["strict"], on_error=on_error)
         rules = Rules.of(options, judge)
-        output = stack.enter_context(Output(run.out))
+        output = stack.enter_context(Output(run.out, kept=run.kept))
         # If the ledger has answers, a judge that refuses every question stops nothing: groups without recorded answers
         # fail.
         stops = not judge.has_recorded_answers()
@@ -178,7 +178,7 @@ async def _replay(location: str, out: str, run: int | None) -> int:
         store = Replayer(ledger, run)
         judge = Judge.replaying(Settings.of(store.recorded.settings), store)
         report = Report(Terminal(stderr=True), total=None, live=not _shows_results(out))
-        with report, Output(out) as output:
+        with report, Output(out, kept="Nothing in the ledger has changed.") as output:
             async for result in judge.score_groups(store.groups(), ordered=True):
                 output.write(result)
                 report.add(result)
