@@ -6,8 +6,8 @@ others. This is the regression of Kelley (*Interpretation of Educational Measure
 inverse covariance of their scores times the covariance with the panel's noiseless scores. If any judge was never asked
 twice, no noise is known, and the votes are by agreement alone. A judge that follows a fixed rule repeats itself better
 than any honest judge; only its agreement shows it. So agreement is squared in the vote, and all weights are moved
-towards equal ones by how far the judges that got them disagree: of two judges that contradict each other, nothing says
-which is right.
+towards equal ones by how far the judges that got them disagree (less one standard error of their agreement): of two
+judges that contradict each other, nothing says which is right. Only judges whose scores are mostly noise get less.
 
 From gold: gold y is explained by the judges' standard scores, y = Z w + e, within groups, of which there are n. Every
 weight is a common value m, about which nothing is known before, plus a deviation of its own, which is normal with
@@ -40,6 +40,9 @@ _VOTE = 4
 the one that repeats itself best. Chosen on recorded panels (docs/calibration-figures.md#what-was-measured).
 """
 
+_STEADY = 0.4
+"""The repeatability from which judges have the same weight where agreement says nothing: below it, most is noise."""
+
 _SPARE = 0.1
 """The share of equal weights in the weights that a panel's agreement is measured with: one judge alone has none."""
 
@@ -64,16 +67,17 @@ def learn_weights(calls: Sequence[Array]) -> tuple[float, ...]:
     repeats = np.ones(judges) if len(known) < judges else _shrunk_repeatability(known, standard)
     true = np.sqrt(np.maximum(repeats, 0.02))
     other = ~np.eye(judges, dtype=bool)
-    table = _agreement(standard)
-    agreement = np.where(other, np.clip(table / np.outer(true, true), -1.0, 1.0), 0.0)
+    by_group = np.where(other[:, :, None], _agreement(standard) / np.outer(true, true)[:, :, None], 0.0)
+    agreement = np.clip(by_group.mean(axis=2), -1.0, 1.0)
     votes = repeats**_VOTE * np.maximum(agreement.sum(axis=1) / (judges - 1), 0.0) ** 2
-    weights = np.array(
-        _normalised_weights(_noise_removing(np.where(other, np.maximum(agreement, 0.0), 1.0), true, votes))
-    )
+    noiseless = np.where(other, np.maximum(agreement, 0.0), 1.0)
+    weights = np.array(_normalised_weights(_noise_removing(noiseless, true, votes)))
     shares = weights + _SPARE / judges
     pairs = np.where(other, np.outer(shares, shares), 0.0)
-    agreed = max(float((pairs * agreement).sum() / pairs.sum()), 0.0)
-    return tuple(float(one) for one in agreed * weights + (1 - agreed) / judges)
+    found = np.einsum("ij,ijg->g", pairs / pairs.sum(), by_group)
+    agreed = min(max(float(found.mean() - found.std() / math.sqrt(len(found))), 0.0), 1.0)
+    steady = np.minimum(np.maximum(repeats, 0.02), _STEADY)
+    return tuple(float(one) for one in agreed * weights + (1 - agreed) * steady / steady.sum())
 
 
 def _normalised_weights(raw: Sequence[float]) -> tuple[float, ...]:
@@ -145,13 +149,13 @@ def non_negative_solution(system: Array, target: Array) -> list[float]:
 
 
 def _agreement(calls: Sequence[Array]) -> Array:
-    """Return the mean correlation within groups of every two judges over their first four calls: (judges, judges)."""
+    """Return correlations of every two judges in each group over their first four calls: (judges, judges, groups)."""
     judges = len(calls)
     rank = min(4, *(one.shape[1] for one in calls))
-    found = np.zeros((judges, judges))
+    found = np.zeros((judges, judges, len(calls[0])))
     for i in range(judges):
         for j in range(i):
-            found[i, j] = found[j, i] = _correlations(calls[i][:, :rank], calls[j][:, :rank]).mean()
+            found[i, j] = found[j, i] = _correlations(calls[i][:, :rank], calls[j][:, :rank]).mean(axis=1)
     return found
 
 

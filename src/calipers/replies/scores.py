@@ -19,13 +19,13 @@ from calipers.replies.documents import (
     EXPLAINING,
     Document,
     Pairs,
+    answer_of,
     find_documents,
     has_words_around,
     is_list,
     pairs_of,
     parse_strict_json,
     plain_key,
-    unescaped,
 )
 from calipers.replies.names import (
     CONTRADICTED,
@@ -33,7 +33,6 @@ from calipers.replies.names import (
     NOUN,
     REFUSES,
     TWO_VERDICTS,
-    UNENDED,
     WORDS_AROUND,
     Names,
     Rejected,
@@ -41,11 +40,9 @@ from calipers.replies.names import (
 from calipers.replies.numbers import SCORE, Scale, Value, read_value, why_off_scale
 from calipers.replies.text import (
     LIMIT,
-    TOLERANT_LIMIT,
     condense_reply,
     is_headed,
     is_introduction,
-    judges_turn,
     reply_text,
     strip_fence,
 )
@@ -151,10 +148,7 @@ def _converted(score: float, own: Scale, asked: Scale) -> float:
 
 @dataclass(slots=True)
 class _Found:
-    """The verdict found in a reply: a Value or the reason why there is none, by id. ``doubts`` say what is wrong.
-
-    ``remark`` are words about all candidates.
-    """
+    """The verdict found in a reply: a Value or the reason for none, by id; ``doubts``; a ``remark`` about all ids."""
 
     values: dict[str, Value | str] = field(default_factory=dict)
     explanations: dict[str, str] = field(default_factory=dict)
@@ -280,7 +274,6 @@ def _as_asked(text: str, ids: tuple[str, ...], scale: Scale) -> _Found | None:  
 
 _MAX_ROWS: Final = 20_000
 _MAX_DEPTH: Final = 4
-_DEEPEST: Final = 8
 _TOPS: Final = ("max_score", "maximum_score", "max", "out_of", "scale")
 _WRAPPERS: Final = frozenset(
     {"attempts", "result", "results", "evaluation", "evaluations", "output", "response", "verdict"}
@@ -323,21 +316,13 @@ class _Reader:
             if not read.is_verdict():
                 raise Rejected(_OTHER_KEYS)
             return read
-        answer = judges_turn(text)
-        if answer is None:
-            raise Rejected(UNENDED, truncated=True)
-        body = unescaped(answer.strip())
-        if not body:
-            raise Rejected("the reply is empty")
-        shortened = len(body) > TOLERANT_LIMIT
-        body = body[-TOLERANT_LIMIT:]
+        body = answer_of(text)
         documents = find_documents(body)
         found = self._documents(body, documents) if documents else None
         if found is None:
             if "{" in body:
                 raise Rejected(_OTHER_KEYS)
-            found = self._lines(body, is_whole=self.is_whole or answer[-1:].isspace())
-        found.surplus |= shortened
+            return self._lines(body, is_whole=self.is_whole or not text.endswith(body))
         return found
 
     # --- documents ---
@@ -374,10 +359,7 @@ class _Reader:
         )
 
     def _node(self, node: Any, *, whole: bool, depth: int = 0) -> _Found:
-        """Return the verdict in a JSON document; ``whole``: the reply is nothing else, so that position may count.
-
-        It is in doubt if the document gives a candidate another score in any other place.
-        """
+        """Return the verdict in a JSON document; ``whole``: the reply is nothing else, so that position may count."""
         found = self._verdict(node, whole=whole, depth=depth)
         if found.values and self._differs(node, found.values, self.names.ids[0] if len(self.names.ids) == 1 else None):
             found.doubts.append(TWO_VERDICTS)
@@ -385,7 +367,7 @@ class _Reader:
 
     def _differs(self, node: Any, values: Mapping[str, Value | str], owner: str | None, depth: int = 0) -> bool:
         """Whether a node gives a candidate another score than ``values``. ``owner``: whose object the node is in."""
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return False
         if is_list(node):
             return any(self._differs(item, values, None, depth + 1) for item in node if isinstance(item, dict | list))
@@ -401,8 +383,7 @@ class _Reader:
                     return True
             elif known := values.get(id_ or (owner if "score" in plain and plain not in _TOPS else None) or ""):
                 given = read_value(value, self.scale, known.top if isinstance(known, Value) else None)
-                numbers = [stated.number for stated in (given, known) if isinstance(stated, Value)]
-                if isinstance(given, Value) and (len(numbers) < 2 or not math.isclose(*numbers)):
+                if isinstance(given, Value) and given != known:
                     return True
         return False
 

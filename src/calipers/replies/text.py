@@ -81,7 +81,8 @@ def judges_turn(text: str) -> str | None:
         return tail if mark else None
     header = _HEADER.match(text)
     text = text[header.end() :] if header else text
-    if "<|channel|>" in text and not _is_content(text, text.find("<|channel|>")):
+    channel = text.find("<|channel|>")
+    if channel >= 0 and not any(begin < channel < stop for begin, stop in _documents(text)):
         final = _FINAL.search(text)
         if final is None:
             return None
@@ -116,10 +117,6 @@ def _tags(text: str) -> Iterator[re.Match[str]]:
             spans = _documents(text)
         if not any(begin < start < stop for begin, stop in spans):
             yield tag
-
-
-def _is_content(text: str, at: int) -> bool:
-    return any(begin < at < stop for begin, stop in _documents(text))
 
 
 def _documents(text: str) -> list[tuple[int, int]]:
