@@ -59,8 +59,7 @@ class Pace:
         """
         if STEPS_ARE_LONG.get():
             return await asyncio.to_thread(run_steps, steps)
-        if not self._has_time():
-            await self._wait(self._begun)
+        await self.pause()
         while True:
             try:
                 next(steps)
