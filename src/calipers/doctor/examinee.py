@@ -136,7 +136,7 @@ class Examinee:
         # All groups start at once, so that a single deadline applies to all. The judge limits the calls in flight.
         async for result in judge.score_groups(every, concurrency=len(every)):
             self.spent.add(result.usage)
-        noted = (late if one.kind == "deadline" else one for one in failures.noted)
+        noted = (late if failure.kind == "deadline" else failure for failure in failures.noted)
         return Answers(asked, tuple(received), tuple(noted))
 
     def _retrying(self, bare: Backend) -> FullBackend:

@@ -81,10 +81,10 @@ def extract_choice(
         if format is not None:
             return _choice_in_format(text, labels, spelled, format)
         names = tuple(dict.fromkeys(spelled if tie is None or tie in spelled else (*spelled, tie)))
-        found, outcome = _choice(text, names, tie)
+        choice, outcome = _choice(text, names, tie)
     except Rejected as reject:
         return ChoiceReading(None, "rejected", reject.reason)
-    return ChoiceReading("tie" if found == "tie" else labels[spelled.index(found)], outcome)
+    return ChoiceReading("tie" if choice == "tie" else labels[spelled.index(choice)], outcome)
 
 
 def _choice_in_format(text: str, labels: Sequence[Label], spelled: Sequence[str], name: str) -> ChoiceReading[Label]:
@@ -111,7 +111,7 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     named = rf"[*_`\"'(\[]{{0,4}}(?:(?:the\s)?{NOUN}[\s#:_-]{{0,3}})?[*_`\"'(\[]{{0,4}}{label}[*_`\"')\]]{{0,4}}"
     with_noun = rf"[*_`\"'(\[]{{0,4}}(?:the\s)?{NOUN}[\s#:_-]{{0,3}}[*_`\"'(\[]{{0,4}}{label}[*_`\"')\]]{{0,4}}"
     marked = rf"\[\[\s?{label}\s?\]\]"
-    other = marked.replace("?P<label>", "?P<other>")
+    second_mark = marked.replace("?P<label>", "?P<other>")
     return tuple(
         re.compile(pattern, flags | re.MULTILINE)
         for pattern in (
@@ -119,7 +119,7 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
             rf"(?:^|(?<=[.!?\]]\s))(?:[^.!?\]\n]{{0,18}}[\s:])?{named}(?:\sis\s(?:the\s)?better)?[\s.!]*\Z",
             marked,
             rf"^[\s*_#>-]{{0,6}}{_LABELLED}[*_]{{0,3}}\s?(?:is\s?)?[:：]?[*_\s]{{1,5}}{named}[ \t.]*$",
-            rf"{_SENTENCE}(?:(?:therefore|overall)\b[^.!?\n]{{0,200}}?,\s)?(?:{with_noun}|{other})\sis\s(?:the\s)?better\b",
+            rf"{_SENTENCE}(?:(?:therefore|overall)\b[^.!?\n]{{0,200}}?,\s)?(?:{with_noun}|{second_mark})\sis\s(?:the\s)?better\b",
             rf"{_SENTENCE}(?:therefore,?\s)?i\s(?:choose|prefer|pick|select)\s{named}(?=[\s.]|$)(?!\s(?:or|and)\b)",
         )
     )
@@ -162,9 +162,9 @@ def _marked(text: str, labels: tuple[str, ...]) -> list[str]:
 
 
 def _agreed(named: Sequence[str | None], forms: dict[str, str]) -> str:
-    found = {None if name is None else forms.get(name) or forms.get(name.casefold()) for name in named}
-    choice = found.pop()
-    if found or choice is None:
+    choices = {None if name is None else forms.get(name) or forms.get(name.casefold()) for name in named}
+    choice = choices.pop()
+    if choices or choice is None:
         raise Rejected("marks that contradict each other, or name none of the labels", doubt=True)
     return choice
 

@@ -124,14 +124,14 @@ def _documents(text: str) -> list[tuple[int, int]]:
     """Return the spans of strict JSON documents in a reply, outermost first. The number of attempts is bounded."""
     spans = []
     at, tries = 0, 0
-    while tries < _MOST_DOCUMENTS and (found := _DOCUMENT_START.search(text, at)):
+    while tries < _MOST_DOCUMENTS and (start := _DOCUMENT_START.search(text, at)):
         tries += 1
-        at = found.start() + 1
+        at = start.start() + 1
         try:
-            _, end = _DECODER.raw_decode(text, found.start())
+            _, end = _DECODER.raw_decode(text, start.start())
         except (ValueError, RecursionError):  # not JSON, or nested too deep to be a verdict
             continue
-        spans.append((found.start(), end))
+        spans.append((start.start(), end))
         at = end
     return spans
 
@@ -139,11 +139,11 @@ def _documents(text: str) -> list[tuple[int, int]]:
 def strip_fence(text: str) -> str:
     """Remove surrounding white space and one Markdown fence around the whole reply."""
     text = text.strip()
-    found = _FENCE.match(text) if text[:3] in ("```", "~~~") else None
-    if found is None:
+    fence = _FENCE.match(text) if text[:3] in ("```", "~~~") else None
+    if fence is None:
         return text
-    body = text[found.end() :].removesuffix(found[1]).strip()
-    return text if found[1] in body else body
+    body = text[fence.end() :].removesuffix(fence[1]).strip()
+    return text if fence[1] in body else body
 
 
 # --- words around a verdict -------------------------------------------------------------------------------------------

@@ -73,8 +73,9 @@ class _Member:
     @property
     def sort_key(self) -> tuple[str, str]:
         """The id, which no other member has, or the content of a member without one."""
-        one = self.trajectory
-        return one.id, json.dumps(one.messages, ensure_ascii=False, default=str) if one.id == UNNAMED else ""
+        trajectory = self.trajectory
+        messages = trajectory.messages if trajectory.id == UNNAMED else ()
+        return trajectory.id, json.dumps(messages, ensure_ascii=False, default=str)
 
 
 @dataclass(slots=True, eq=False)

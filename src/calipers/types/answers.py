@@ -130,9 +130,9 @@ def said_and_calls(completion: Completion) -> tuple[str, tuple[ToolCall, ...]]:
     whole.
     """
     try:
-        found = json.loads(completion.text)
-        return str(found["said"]), tuple(
-            ToolCall(str(call["name"]), str(call["arguments"])) for call in found["tool_calls"]
+        recorded = json.loads(completion.text)
+        return str(recorded["said"]), tuple(
+            ToolCall(str(call["name"]), str(call["arguments"])) for call in recorded["tool_calls"]
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         return "", ()
