@@ -39,8 +39,8 @@ class Panel:
         and errors are returned.
         """
         by_judge = {
-            slot: self.within(answers, n)
-            for slot, answers in _judgments_by_slot(judgments)
+            slot: self.within(of_judge, n)
+            for slot, of_judge in _judgments_by_slot(judgments)
             if slot < len(self.weights) and self.weights[slot] > 0
         }
         if len(by_judge) == 1 and self.quorum == 1:
@@ -63,10 +63,11 @@ class Fallback:
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """Return the scores and standard errors of the chosen judge; None for each candidate without any judgment."""
-        tables = [(self.within(answers, n), len(answers)) for _, answers in _judgments_by_slot(judgments)] or [
-            (self.within((), n), 0)
-        ]
-        return max(tables, key=lambda table: (sum(value is not None for value in table[0].values), table[1]))[0]
+        tables = [(self.within(of_judge, n), len(of_judge)) for _, of_judge in _judgments_by_slot(judgments)]
+        return max(
+            tables or [(self.within((), n), 0)],
+            key=lambda table: (sum(value is not None for value in table[0].values), table[1]),
+        )[0]
 
 
 def _judgments_by_slot(judgments: Sequence[Judgment]) -> list[tuple[int, list[Judgment]]]:

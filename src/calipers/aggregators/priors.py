@@ -53,7 +53,7 @@ class Priors:
     def learn(cls, groups: Iterable[BySlot], judges: int) -> Self:
         """Learn priors of ``judges`` judges, to aggregate ratings into scores, from judgments about ``groups``."""
         known = list(groups)
-        priors = tuple(_priors([calls.get(slot, ()) for calls in known]) for slot in range(judges))
+        priors = tuple(_priors([by_slot.get(slot, ()) for by_slot in known]) for slot in range(judges))
         return cls(priors, _weights(known, judges) if judges > 1 else None, len(known))
 
     @classmethod
@@ -126,7 +126,7 @@ def _weights(groups: Sequence[BySlot], judges: int) -> tuple[float, ...] | None:
     shared = [rows for rows in calls if all(rows)]
     if len(shared) < _FEWEST_SHARED:
         return None
-    members = 1 + max(item for rows in shared for calls in rows for row in calls for item in row)
+    members = 1 + max(item for rows in shared for of_judge in rows for row in of_judge for item in row)
     # The number of calls that each judge made about most groups. Further calls were made about few groups only.
     depth = [statistics.median_low(len(rows[slot]) for rows in shared) for slot in range(judges)]
     arrays: list[np.ndarray[Any, np.dtype[np.float64]]] = []

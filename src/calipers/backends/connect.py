@@ -102,9 +102,7 @@ def find_backend(
 
 
 def _in_process(name: str) -> FullBackend | None:
-    """Return the judge ``name`` or ``name:ARGUMENT`` that runs in this process, or None if there is none with this
-    name.
-    """
+    """Return the judge ``name`` or ``name:ARGUMENT`` that runs in this process, or None if there is none."""
     start, _, argument = name.partition(":")
     make = registry.BACKENDS.find(start) if "/" not in start and start in registry.BACKENDS else None
     if make is None or isinstance(make, Provider):

@@ -119,9 +119,7 @@ class HttpBackend(Negotiated):
         return self._http().request("POST", self.path, body=_encoded(body))
 
     async def _error(self, refusal: Refusal) -> BackendError:
-        """Return the BackendError for a server's refusal. If the model was not found, the error lists what the server
-        offers.
-        """
+        """Return the BackendError for a refusal; where the model was not found, it lists what the server offers."""
         error = refusal_error(refusal, self.peer)
         if error.kind != "not_found" or refusal.location is not None:
             return error

@@ -2,9 +2,9 @@
 
 Ways are compared in pairs, on the groups that both scored. Panels need no lead over single judges: their weights are
 shrunk to equal ones as far as gold does not show that judges differ. The rule: within a limit, the best way; without a
-limit, the cheapest way that is known, within one standard error, to have 98.5 % of the best fidelity. The figures of
-the choice are nested cross-validation (Stone 1974): the whole search, including panels and their weights, is repeated
-without each fifth of the prompts, and what it chooses is measured on that fifth.
+limit, the cheapest way whose fidelity, less one standard error of its difference from the best, is 98.5 % of the best.
+The figures of the choice are nested cross-validation (Stone 1974): the whole search, including panels and their
+weights, is repeated without each fifth of the prompts, and what it chooses is measured on that fifth.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def choose_way(
     frontier = _frontier(levels, prices)
     sources = np.arange(len(contest.groups)) if frame is None else prompts(frame)
     measured = contest.held_out(sources, [prices[place] for place in frontier])
-    held_out = [(measures.mean_over_groups(way), measures.bootstrap_interval(way)) for way in measured]
+    held_out = [(measures.mean_over_groups(level), measures.bootstrap_interval(level)) for level in measured]
     return Choice(
         ordered[_pick(levels, prices, contest.share)],
         contest.measure,

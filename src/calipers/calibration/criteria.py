@@ -333,7 +333,7 @@ def meta_evaluate(
             answers[verdict.judge].append((by_line[verdict.line], verdict))
         else:
             foreign += 1
-    judges = tuple(_figures_of_judge(name, rows) for name, rows in sorted(answers.items()))
+    judges = tuple(_figures_of_judge(name, graded) for name, graded in sorted(answers.items()))
     findings = tuple(_findings(labelled, judges, answers, foreign))
     labels = sum(len(row.labels) for row in labelled)
     return MetaEvaluation(len(labelled), labels, judges, findings)

@@ -61,8 +61,8 @@ def recommendation_toml(
 
 def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None) -> str:
     measured = [judge for judge in judges if judge.advantage_fidelity is not None]
-    if measured and all(is_stand_in(way.judge) for way in measured):
-        names = sorted({_one_line(way.judge) for way in measured})
+    if measured and all(is_stand_in(figures.judge) for figures in measured):
+        names = sorted({_one_line(figures.judge) for figures in measured})
         are = "is" if len(names) == 1 else "are"
         return f"# No recommendation: {', '.join(names)} {are} for tests, not for training. Measure a model.\n"
     if limit and measured:
@@ -124,7 +124,8 @@ def _price(choice: Choice, limit: Mapping[Measure, float] | None, names: Mapping
         yield f"# The best way that costs at most {_limits(limit)} a group."
     elif dearest is not way:
         level = f"{_level(dearest.fidelity, None)} for {_as_text(dearest.cost)}"
-        yield f"# It is the cheapest, in {_UNITS[choice.measure]}, with {SHARE_OF_BEST:.1%} of the best way's fidelity."
+        share = f"{SHARE_OF_BEST:.1%} of the best way's fidelity, less one standard error"
+        yield f"# It is the cheapest, in {_UNITS[choice.measure]}, with {share}."
         yield f"# The best way costs more: {_one_line(dearest.called(names))}: {level}."
 
 
@@ -162,7 +163,7 @@ def request_lines(keys: Sequence[Key], asked: Mapping[Key, Settings], names: Map
     if unknown := ", ".join(_name(key.judge, names) for key in keys if key not in asked):
         yield f"# {unknown}: recorded answers do not say with which param and expected; set them as they were then."
     known = [asked[key] for key in keys if key in asked]
-    requests = [{"temperature": None} | dict(way.calls.params or {}) for way in known]
+    requests = [{"temperature": None} | dict(settings.calls.params or {}) for settings in known]
     shared: dict[str, Any] = {"temperature": keys[0].temperature}
     different = {"temperature"} if len({key.temperature for key in keys}) > 1 else set[str]()
     for name, value in (item for params in requests for item in params.items() if item[0] != "temperature"):
@@ -175,7 +176,7 @@ def request_lines(keys: Sequence[Key], asked: Mapping[Key, Settings], names: Map
     if params:
         texts = (f"{name}={_number(value)}" for name, value in params.items())
         yield f"param = [{', '.join(map(_text, texts))}]"
-    if any(way.question.expected for way in known):
+    if any(settings.question.expected for settings in known):
         yield "expected = true"
     price = known[0].calls.price if len(keys) == len(known) == 1 else None  # a panel in a settings file has none
     if price is not None and not isinstance(price, Mapping):

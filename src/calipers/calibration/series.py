@@ -397,10 +397,10 @@ def _pairs_again(groups: Iterable[Sequence[Record]]) -> tuple[tuple[int, int], t
             if (verdict := _pair_verdict(record)) is not None:
                 by_order[record.order].append(verdict)
         for (first, second), verdicts in list(by_order.items()):
-            again = [first == second for first, second in itertools.combinations(verdicts, 2)]
+            again = [earlier == later for earlier, later in itertools.combinations(verdicts, 2)]
             repeated = (repeated[0] + len(again), repeated[1] + sum(again))
             there = zip(verdicts, by_order.get((second, first), []) if first < second else (), strict=False)
-            changed = [_SIGNS[first] != -_SIGNS[second] for first, second in there]
+            changed = [_SIGNS[forwards] != -_SIGNS[backwards] for forwards, backwards in there]
             swapped = (swapped[0] + len(changed), swapped[1] + sum(changed))
     return swapped, repeated
 

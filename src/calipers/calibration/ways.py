@@ -199,7 +199,7 @@ class PanelSpace:
                 for place, level in zip(allowed, part.levels_with(held, allowed), strict=True):
                     levels[tuple(sorted((*held, place)))] = float(level)
             self.tried += len(levels)
-            beam = sorted(levels, key=lambda member: (-levels[member], member))[:_BEAM]
+            beam = sorted(levels, key=lambda panel: (-levels[panel], panel))[:_BEAM]
             for held in beam:
                 weights = zip((block.keys[place] for place in held), part.weights(held), strict=True)
                 kept = [(key, share) for key, share in weights if share > _IDLE]

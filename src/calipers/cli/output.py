@@ -48,10 +48,10 @@ def require_replaceable(
 
 
 def _same(path: str, other: str) -> bool:
-    first, two = Path(path), Path(other.removeprefix("sqlite:///"))
-    if first.exists() and two.exists():
-        return first.samefile(two)
-    return os.path.realpath(first) == os.path.realpath(two)  # which ends where links lead to themselves
+    first, second = Path(path), Path(other.removeprefix("sqlite:///"))
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return os.path.realpath(first) == os.path.realpath(second)  # which ends where links lead to themselves
 
 
 def print_json(value: object) -> None:

@@ -40,9 +40,10 @@ def report(source: tuple[str, ...], out: str, groups: str | None, run: int | Non
     shown = [counted(count, "group") + lacking] if count else []
     shown += [counted(calibrations, "calibration")] if calibrations else []
     print_message(f"{out}: {', '.join(shown)}, {Path(out).stat().st_size / 1e6:,.1f} MB")
-    for file in sources.notes.runs if run is None else ():
-        if file["of"] > 1:
-            print_message(f"{file['source']} has {file['of']:,} runs; run {file['run']} is shown (--run names another)")
+    for shown_run in sources.notes.runs if run is None else ():
+        if shown_run["of"] > 1:
+            source, of, number = shown_run["source"], shown_run["of"], shown_run["run"]
+            print_message(f"{source} has {of:,} runs; run {number} is shown (--run names another)")
     return int(bool(bad.count))
 
 

@@ -132,8 +132,8 @@ def _examples(groups: Mapping[str, TrajectoryGroup], result: str, default: Rubri
         tags = tuple(map(str, tags)) if isinstance(tags, list | tuple) else ()
         for trajectory in group.trajectories:
             if (asked := _rubric_of(group, trajectory) or default) is not None:
-                verdict_of = verdicts.get(name, {}).get(trajectory.id, {})
-                yield GradedExample(asked, {key: _met(value) for key, value in verdict_of.items()}, tags)
+                by_criterion = verdicts.get(name, {}).get(trajectory.id, {})
+                yield GradedExample(asked, {key: _met(value) for key, value in by_criterion.items()}, tags)
 
 
 def _verdicts(
@@ -145,7 +145,7 @@ def _verdicts(
     group, rows = groups.get(str(row.get("group_id"))), row.get("trajectories")
     if group is None:
         raise InputError(f"group {row.get('group_id')!r} is not in GROUPS")
-    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+    if not isinstance(rows, list) or not all(isinstance(item, Mapping) for item in rows):
         raise InputError("has no list of trajectories, as a result of calipers score has")
     known = {trajectory.id: _rubric_of(group, trajectory) or default for trajectory in group.trajectories}
     stated: dict[str, Mapping[str, Any]] = {}

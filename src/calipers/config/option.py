@@ -250,7 +250,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the known option or setting nearest to ``name``, or lists all known names."""
     names = sorted(known)
     near = nearest_name(name, names)
-    shown = (name if name.isprintable() else repr(name) for name in names)
+    shown = (option if option.isprintable() else repr(option) for option in names)
     return f" Did you mean {near}?" if near else f" Known: {', '.join(shown)}."
 
 

@@ -90,7 +90,7 @@ class Checks:
     def _repeats(self, text: str) -> bool:
         """Whether a criterion has a run of words of an answer that the task does not have."""
         runs = _runs(text) - _runs(self.task)
-        return any(runs & _runs(text) for text in self.foreign)
+        return any(runs & _runs(answer) for answer in self.foreign)
 
 
 def _is_attack(text: str) -> bool:

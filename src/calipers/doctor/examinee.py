@@ -91,9 +91,7 @@ class Examinee:
 
     @property
     def seconds_left(self) -> float:
-        """Return the seconds left for the examination. It is never 0, so that a call that has started can report its
-        end.
-        """
+        """Return the seconds left for the examination, never 0: a call that has started can report its end."""
         return max(0.05, round(self.until - time.monotonic(), 1))
 
     @property

@@ -167,9 +167,7 @@ class Measured:
 def measure_criterion(
     criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[tuple[str, str], float]
 ) -> Measured:
-    """Return the figures of a drafted ``criterion`` on graded groups. ``gold`` is keyed by (group id, trajectory
-    id).
-    """
+    """Return the figures of a drafted ``criterion`` on graded groups. ``gold`` is by (group id, trajectory id)."""
 
     def votes_on(grades: Any) -> list[bool | None]:
         grade = grades.get(criterion.id) if isinstance(grades, Mapping) else None

@@ -24,9 +24,7 @@ column, for verl's ``main_eval``.
 
 
 def output_form(out: str) -> Form:
-    """Return the usual form of a file of generated responses by its name: verl's rows for Parquet, else a groups
-    file.
-    """
+    """Return the usual form of a file of responses by its name: verl's rows for Parquet, else a groups file."""
     return "rows" if out.endswith(".parquet") else "groups"
 
 

@@ -82,7 +82,9 @@ def read_prompts(
 
 def _unused(name: str, taken: set[str]) -> str:
     """Return ``name``, with a number appended if it is in ``taken``, and add it there."""
-    unused = next(free for free in chain([name], (f"{name}-{again}" for again in count(2))) if free not in taken)
+    unused = next(
+        candidate for candidate in chain([name], (f"{name}-{again}" for again in count(2))) if candidate not in taken
+    )
     taken.add(unused)
     return unused
 

@@ -270,8 +270,8 @@ def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: Judg
     before = settings_of_equal_run(ledger, settings.to_dict())
     known = None if before is None else settings.with_windows_of(before)
     if known is None:
-        named = zip(judges, settings.judges, strict=True)
-        known = replace(settings, judges=tuple(judge.as_recorded(judged.context_window) for judge, judged in named))
+        pairs = zip(judges, settings.judges, strict=True)
+        known = replace(settings, judges=tuple(judge.as_recorded(recorded.context_window) for judge, recorded in pairs))
     priors: Priors | None = None
     if settings.records.learn and before is not None:
         priors = None if before["experience"] is None else Priors.of(before["experience"])

@@ -40,9 +40,7 @@ class Replayer(Store):
             yield self._ledger.decoded(source, require_object)
 
     async def begin(self) -> int:
-        """Return the number in the ledger of the next of ``groups``, or -1 for a group that the recorded run does not
-        have.
-        """
+        """Return the ledger's number of the next of ``groups``, or -1 if the recorded run does not have it."""
         return self._numbers.popleft() if self._numbers else -1
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:

@@ -187,9 +187,7 @@ def plain_json(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa
 
 
 def without_data_urls(text: str, elided: list[str]) -> str:
-    """Replace each base64 data URL in text shown to the judge by a placeholder. ``elided`` gets a line for each data
-    URL.
-    """
+    """Replace base64 data URLs in text shown to the judge by placeholders. ``elided`` gets a line for each."""
     if ";base64," not in text:
         return text
     return _DATA_URL.sub(lambda match: _placeholder(match[1], match[0], elided), text)

@@ -235,7 +235,7 @@ def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:
 
 def _offered(draft: _Draft, drafts: Sequence[_Draft], lines: list[str]) -> str:
     """Return the layout line that names a candidate's tools, or an empty text if all candidates had the same tools."""
-    if all(list(draft.transcript.tools) == lines for draft in drafts):
+    if all(list(sibling.transcript.tools) == lines for sibling in drafts):
         return ""
     numbers = " ".join(str(lines.index(line) + 1) for line in draft.transcript.tools)
     return f"{MARK}offered tools {numbers}\n" if numbers else f"{MARK}offered no tools\n"

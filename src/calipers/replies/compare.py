@@ -67,8 +67,8 @@ def extract_choice(
 
     ``labels`` name two or more candidates: ``A``, ``(a)``, ``Output (a)``, ``**Model A**`` all match label ``A``.
     ``tie`` is the label for a tie and may be one of ``labels``. A label spelled *tie* or *draw* always means a tie.
-    All marks (``[[A]]``), labelled lines (``Verdict: A``) and verdict sentences (``Therefore, Output (a) is better``)
-    must agree.
+    All marks (``[[A]]``), labelled lines (``Verdict: A``), verdict sentences (``Output (a) is better``) and a short
+    last sentence (``No: B.``) must agree.
 
     ``format`` names the format that the judge was asked for (docs/reading.md). The format's own names (``A``,
     ``model_1``) stand for ``labels`` in the order in which the prompt listed the candidates. If all ``labels`` are such
@@ -99,6 +99,7 @@ _KEYS: Final = frozenset(
     {"choice", "winner", "verdict", "preference", "preferred", "selection", "answer", "result", "decision"}
 )
 _LABELLED: Final = rf"(?:(?:my|the|final|overall|your)\s){{0,3}}(?:{'|'.join(sorted(_KEYS))})"
+_BETTER: Final = r"\sis\s(?:the\s)?better\b(?![^.!?\n]*[;:–—])"
 _SENTENCE: Final = r"(?:^|(?<=[.!?]\s))"
 
 
@@ -119,7 +120,7 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
             rf"(?:^|(?<=[.!?\]]\s))(?:[^.!?\]\n]{{0,18}}[\s:])?{named}(?:\sis\s(?:the\s)?better)?[\s.!]*\Z",
             marked,
             rf"^[\s*_#>-]{{0,6}}{_LABELLED}[*_]{{0,3}}\s?(?:is\s?)?[:：]?[*_\s]{{1,5}}{named}[ \t.]*$",
-            rf"{_SENTENCE}(?:(?:therefore|overall)\b[^.!?\n]{{0,200}}?,\s)?(?:{with_noun}|{second_mark})\sis\s(?:the\s)?better\b",
+            rf"{_SENTENCE}(?:(?:therefore|overall)\b[^.!?\n]{{0,200}}?,\s)?(?:{with_noun}|{second_mark}){_BETTER}",
             rf"{_SENTENCE}(?:therefore,?\s)?i\s(?:choose|prefer|pick|select)\s{named}(?=[\s.]|$)(?!\s(?:or|and)\b)",
         )
     )

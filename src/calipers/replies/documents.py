@@ -106,7 +106,7 @@ def unescaped(text: str) -> str:
 
 def has_words_around(text: str, documents: Sequence[Document]) -> bool:
     """Whether there are words before, between or after the documents of a reply, an introducing line apart."""
-    between = (text[first.end : two.start].strip(" \n,;") for first, two in pairwise(documents))
+    between = (text[first.end : second.start].strip(" \n,;") for first, second in pairwise(documents))
     return (
         is_text_before(text[: documents[0].start])
         or is_text_after(text[documents[-1].end :])

@@ -116,10 +116,10 @@ def extract_scores(
         if format is not None:
             return _in_format(text, ids, format, scale, cut=cut)
         assert scale is not None  # noqa: S101 - set above
-        found_scores = _as_asked(text, ids, scale) or _Reader(Names(ids), scale, is_whole=finish_reason == "stop").read(
+        verdict = _as_asked(text, ids, scale) or _Reader(Names(ids), scale, is_whole=finish_reason == "stop").read(
             condense_reply(text)
         )
-        return _checked(found_scores, ids, scale, cut=cut)
+        return _checked(verdict, ids, scale, cut=cut)
     except Rejected as reject:
         missing, truncated = dict.fromkeys(ids, reject.reason), reject.truncated or cut
         return ScoreReading({}, missing, "rejected", reason=reject.reason, doubt=reject.doubt, truncated=truncated)
@@ -209,7 +209,7 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
 
 _SCORED: Final = (
     r"[*_\"'`]{0,3}(?:\s?\([^()\n]{0,20}\))?(?:\s{0,3}[:：=]{1,2}|\s[–—-]\s)[*_\"'`\s]{0,4}"
-    rf"(?P<score>{SCORE})(?![\w.,]*\w)"
+    rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"\bscores?(?![\w-]){_SCORED}", re.IGNORECASE)
 
@@ -552,7 +552,11 @@ class _Reader:
     def _line(self, line: str, column: int | None, found: _Found) -> None:
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if column is not None and len(cells) > column:
-            name, score = next((cell for cell in cells if self.names.match(cell)), cells[0]), cells[column]
+            score = cells.pop(column)
+            named = [cell for cell in cells if self.names.match(cell)] or cells[:1]
+            if len(named) > 1:
+                raise Rejected("a row that may be about two candidates", doubt=True)
+            name = named[0]
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
         elif not found.values and is_headed(line):

@@ -162,6 +162,9 @@ _INTRODUCTION: Final = re.compile(
     re.IGNORECASE,
 )
 """A line that does nothing but name the verdict below it. Any other word may void it: ``Not the scores:``."""
+_NAMES_VERDICT: Final = re.compile(
+    r"\b(?:scores?|verdicts?|evaluations?|ratings?|results?|json)\b[^.!?\n]{0,30}[:：]\W{0,4}\Z", re.IGNORECASE
+)
 
 
 def is_text_before(text: str) -> bool:
@@ -173,7 +176,7 @@ def is_text_before(text: str) -> bool:
 def is_headed(text: str) -> bool:
     """Whether the last line before values names something else than the verdict: ``Errors:``, ``"answers": {``."""
     lines = _lines_before(text)
-    return bool(lines) and lines[-1].rstrip("\"'*_` ")[-1:] in (":", "：") and not is_introduction(lines[-1])
+    return bool(lines) and lines[-1].rstrip("\"'*_` ")[-1:] in (":", "：") and not _NAMES_VERDICT.search(lines[-1])
 
 
 def _lines_before(text: str) -> list[str]:

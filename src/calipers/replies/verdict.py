@@ -207,11 +207,11 @@ def read_scalar(value: object) -> Row:
 def _in_first_word(text: str) -> set[bool | None]:
     """Return the verdicts in a text that begins with "yes" or "no": this one, and those of later words.
 
-    After a comma the sentence has to say the verdict again ("No, it is not correct"), for it may turn it round.
+    Within a sentence it has to be said again ("No, it is not correct"), for what follows may turn it round.
     """
     first = _FIRST.fullmatch(text)
     if first is None or (
-        first["end"] == "," and _WORD.search(re.split(r"[.;!?\n]", first["rest"], maxsplit=1)[0]) is None
+        first["end"] in ",:–—-" and _WORD.search(re.split(r"[.;!?\n]", first["rest"], maxsplit=1)[0]) is None
     ):
         return set()
     return {_WORDS[_folded(word)] for word in (first["word"], *_WORD.findall(first["rest"]))}

@@ -214,7 +214,7 @@ class _Asking:
         view = render(asked, rubric="", beside=(*defined, *shown))
         blocks = []
         for name, texts in (("tools", defined), ("earlier inputs", shown)):
-            listed = "\n".join(f"- {escape(' '.join(text.split()))}" for text in texts)
+            listed = "\n".join(f"- {escape(' '.join(entry.split()))}" for entry in texts)
             blocks += [f"{view.marker} {name}\n{listed}\n{view.marker} end {name}\n"] if texts else []
         view = replace(view, head=(*view.head, *blocks))
         messages = (

@@ -420,7 +420,7 @@ class Collector:
 
         Their answers were sent and never arrived. Constants would be half a group of rewards and half of constants.
         """
-        earlier = [judged for judged in reversed(self._groups.get(group.key, ())) if judged.judged]
+        earlier = [past for past in reversed(self._groups.get(group.key, ())) if past.judged]
         try:
             recorded = None if earlier else await self._restored(group.key)
         except LedgerError:

@@ -73,7 +73,10 @@ def rewarded(run: JudgedRun, completed: Sequence[Any]) -> list[Any]:
         )
     comparable = [_comparable_positions(completed, positions) for positions in groups.values()]
     asked = [at for positions in comparable if len(positions) >= MIN_SCORED for at in positions]
-    rows = [Row(run.data_id, _exchanges(run), name=str(run.data_id)) for run in (completed[at] for at in asked)]
+    rows = [
+        Row(rollout.data_id, _exchanges(rollout), name=str(rollout.data_id))
+        for rollout in (completed[at] for at in asked)
+    ]
     scored = zip(asked, run_coroutine(judged(run, rows, _rewards_of_several)), strict=True)
     # final_reward is the agent's own reward. It is None only if no rollout of the group reported a reward.
     rewards = {at: float(completed[at].final_reward or 0.0) + reward for at, reward in scored if reward is not None}

@@ -267,6 +267,8 @@ class Cohorts:
             )
             group.settle(MemberResult(None, why))
             self._forget_if_answered(key, group)
+            if self._deadline is None:
+                self._forget(key, group)
             if self._on_lost is not None:
                 self._on_lost((group.common.group_id if group.common is not None else "") or _shown(key), why)
         else:

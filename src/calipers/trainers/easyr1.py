@@ -38,7 +38,7 @@ def batch_reward(
                 'and REWARD_TYPE = "sequential"'
             )
         rewards = run_coroutine(judged(run, [_row(row) for row in reward_inputs], rewards_or_constant))
-        return [{"overall": row} for row in rewards]
+        return [{"overall": share} for share in rewards]
 
     return reward
 

@@ -105,9 +105,7 @@ TOOL_NAMES: Final = ("list_files", "read_file", "diff", "python")
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A judge's call of a tool: the tool's ``name``, and its ``arguments`` as JSON text, both as the judge wrote
-    them.
-    """
+    """A judge's call of a tool: its ``name``, and its ``arguments`` as JSON text, as the judge wrote them."""
 
     name: str
     arguments: str

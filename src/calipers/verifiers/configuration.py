@@ -112,7 +112,7 @@ def _require_types(name: str, make: Callable[..., Any], arguments: Mapping[str, 
     """
     for argument, value in arguments.items():
         stated = str(inspect.signature(make).parameters[argument].annotation).split(" | ")
-        allowed = [_TYPES[name] for name in stated if name in _TYPES]
+        allowed = [_TYPES[plain] for plain in stated if plain in _TYPES]
         if len(allowed) < len(stated) or (value is None and "None" in stated):
             continue
         # True is no number

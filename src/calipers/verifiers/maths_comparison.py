@@ -181,7 +181,8 @@ def _equal_expressions(left: Any, right: Any) -> bool | None:
 
 def _takes_up_a_difference(letter: str, slope: Any) -> bool:
     """Whether a letter is a constant of integration, or numbers a family, such as 2k + 1 or pi/4 + n pi."""
-    return bool(slope.is_number and slope and (letter in "ck" or (slope / sympy.pi).is_Rational))
+    is_counted = letter in {"m", "n"} and (slope / sympy.pi).is_Rational
+    return bool(slope.is_number and slope and (letter in {"c", "k"} or is_counted))
 
 
 def _with_imaginary_unit(value: Any) -> Any:

@@ -138,9 +138,7 @@ def write_model(folder: Path, model: Model) -> None:
 
 
 def read_model(folder: str | Path) -> tuple[Model, str]:
-    """Return the local judge in ``folder``, and a digest of its file. Raises ConfigError, in one sentence, for anything
-    else.
-    """
+    """Return the local judge in ``folder`` and a digest of its file. Raises ConfigError for anything else."""
     where, remedy = (
         f"local:{folder}: {MODEL_FILE}",
         f"`calipers distill LEDGER -o {folder} --force` makes the judge anew",

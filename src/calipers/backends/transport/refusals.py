@@ -50,9 +50,7 @@ class Refusal:
 
 
 def read_refusal(reply: HttpReply, secrets: Iterable[str]) -> Refusal:
-    """Return the Refusal in a server's reply with an error status. Any bytes are accepted; only the first 64 KiB are
-    read.
-    """
+    """Return the Refusal in a server's error reply. Any bytes are accepted; the first 64 KiB are read."""
     text = reply.body[:_MOST_OF_AN_ERROR].decode("utf-8", "replace")
     try:
         parsed = json.loads(text)

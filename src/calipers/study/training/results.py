@@ -135,8 +135,8 @@ def write_results(study: Study, out: Path, failed: Mapping[str, str]) -> tuple[l
     """Write a study's results.json into ``out`` from its finished runs, and return what it says."""
     runs: dict[str, dict[int, Row]] = {arm.name: {} for arm in study.arms}
     for run in runs_of(study):
-        if (run_file := read_run(study, run, out)) is not None:
-            runs[run.arm.name][run.seed] = run_file
+        if (rows := read_run(study, run, out)) is not None:
+            runs[run.arm.name][run.seed] = rows
     summaries = summarise(study, runs)
     seeds = range(study.first_seed, study.first_seed + study.seeds)
     every = [run for by_seed in runs.values() for run in by_seed.values()]
