@@ -84,6 +84,7 @@ def test_doubt_has_its_reason():
         '{"KB": 90, "BC": ': "ends inside", '{"KB": 90 {"BC": 1}': "too damaged", "<think>hm " + OWN: "never ends",
         "KB: 90 tests\nBC: 10 tests": "no verdict",
         "| Rank | Name | Score |\n|---|---|---|\n| KB | BC | 90 |": "about two",
+        "| Name | Score | Final score |\n|---|---|---|\n| KB | 90 | 10 |\n| BC | 10 | 90 |": "column",
         "| id | errors |\n|---|---|\n| KB | 90 |\n| BC | 10 |": "column",
         "**KB:** 53 - wrong - **20/100**\n**BC:** 42 - right - **90/100**": "no verdict",
         "KB: $7 \\times 8 = 53$. 20/100\nBC: $42$. 90/100": "no verdict", "": "empty", "I refuse.": "no verdict",

@@ -650,7 +650,6 @@ def _score_column(lines: Sequence[str]) -> tuple[int | None, list[str]]:
     if first.count("|") < 1 or re.search(r"\d", first):
         return None, list(lines)
     cells = [plain_key(cell) for cell in first.strip("|").split("|")]
-    scores = [place for place, cell in enumerate(cells) if cell == "score"]
-    if len(scores) != 1:
+    if sum("score" in cell for cell in cells) != 1 or "score" not in cells:
         raise Rejected("a table without one column of scores", doubt=True)
-    return scores[0], list(lines[1:])
+    return cells.index("score"), list(lines[1:])
