@@ -187,7 +187,6 @@ def test_the_question_is_shown_as_it_was_sent_to_the_character(browser: Browser,
 
 
 @pytest.mark.parametrize(("lines", "said"), [
-    ([], "no groups"),
     ([result_of("g", member("a", None, reason="the judge refused"), status="abstained")], "the judge refused"),
     ([result_of("g", member("a"), judge_calls=None)], "number of answers unknown"),
     ([result_of("g", member("a"))], "reliability unknown"),
