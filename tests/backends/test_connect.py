@@ -100,6 +100,8 @@ def test_an_argument_wins_over_the_environment_and_the_base_url_over_litellms() 
         "vllm", environment={"HOSTED_VLLM_API_BASE": "http://gpu:9/v1", "HOSTED_VLLM_API_KEY": "k"}
     )
     assert (litellms.url, litellms.key, litellms.key_variable) == ("http://gpu:9/v1", "k", "HOSTED_VLLM_API_KEY")
+    llamacpp = request_target("llamacpp", environment={"LLAMACPP_BASE_URL": "http://gpu:9/v1"})
+    assert (llamacpp.url, llamacpp.named_by) == ("http://gpu:9/v1", "LLAMACPP_BASE_URL")
 
 
 def test_what_cannot_be_an_address_is_told_with_the_variable_that_says_it() -> None:

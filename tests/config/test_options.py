@@ -236,23 +236,23 @@ TWO = Settings((RecordedJudge("a", "here", "m"), RecordedJudge("b", "there", "n"
 
 
 def test_a_window_holds_from_its_group_on_and_for_its_judge_only() -> None:
-    told = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
-    assert told.windows == ((5, 0, 4096, 2.5),)
-    assert told.for_group(4).judges == TWO.judges
-    assert [one.window for one in told.for_group(5).judges] == [Window(4096, 2.5), Window(8192, 3.0)]
-    assert told.for_group(99) == told.for_group(5)
+    revealed = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
+    assert revealed.windows == ((5, 0, 4096, 2.5),)
+    assert revealed.for_group(4).judges == TWO.judges
+    assert [one.window for one in revealed.for_group(5).judges] == [Window(4096, 2.5), Window(8192, 3.0)]
+    assert revealed.for_group(99) == revealed.for_group(5)
 
 
 def test_only_a_smaller_window_is_news() -> None:
-    told = TWO.with_revealed_windows(5, [Window(4096, 2.5), Window(8192, 2.0)])
-    assert told.windows == ((5, 0, 4096, 2.5),)
-    assert told.with_revealed_windows(7, [Window(4096, 2.0), None]) is told
-    assert told.with_revealed_windows(9, [Window(2048, 2.0), None]).for_group(9).judges[0].context_window == 2048
+    revealed = TWO.with_revealed_windows(5, [Window(4096, 2.5), Window(8192, 2.0)])
+    assert revealed.windows == ((5, 0, 4096, 2.5),)
+    assert revealed.with_revealed_windows(7, [Window(4096, 2.0), None]) is revealed
+    assert revealed.with_revealed_windows(9, [Window(2048, 2.0), None]).for_group(9).judges[0].context_window == 2048
 
 
 def test_what_was_learned_on_the_way_survives_the_ledger() -> None:
-    told = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
-    assert Settings.of(recorded_settings(json.loads(json.dumps(told.to_dict())))) == told
+    revealed = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
+    assert Settings.of(recorded_settings(json.loads(json.dumps(revealed.to_dict())))) == revealed
 
 
 def test_a_run_begun_again_takes_up_the_windows_of_then_unless_they_are_known_to_be_others() -> None:

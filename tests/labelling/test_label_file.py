@@ -153,10 +153,10 @@ def test_equal_rankings_agree_perfectly_and_reversed_ones_not_at_all():
 def test_rankings_by_chance_have_an_alpha_of_about_zero_also_in_groups_of_different_sizes():
     chance = random.Random(0)
     labels = [
-        label_of(f"g{number}", who, ranks("".join(chance.sample(names, len(names)))))
+        label_of(f"g{number}", annotator, ranks("".join(chance.sample(names, len(names)))))
         for number in range(400)
         for names in ("abcdefgh"[: 3 + 5 * (number % 2)],)
-        for who in ("ann", "ben")
+        for annotator in ("ann", "ben")
     ]
     found = agreement(labels).alpha
     assert found.value == pytest.approx(0, abs=0.03)

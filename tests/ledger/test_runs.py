@@ -318,7 +318,7 @@ async def test_a_ledger_that_cannot_be_written_gives_its_places_back(tmp_path: P
 
 
 class Numbered(FullBackend):
-    """Each answer is another one; cancels whom it is told to, once its answer is on its way to the ledger."""
+    """Gives a new answer each time, and cancels its task once the answer is on its way to the ledger."""
 
     endpoint, model = "numbered", "m"
 

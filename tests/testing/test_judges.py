@@ -1,4 +1,4 @@
-"""A simulated judge says the truth, its vices apart, and always the same; what it may know; the judge with odds."""
+"""A simulated judge: true and repeatable apart from its vices; what it may know; the judge with probabilities."""
 
 from __future__ import annotations
 

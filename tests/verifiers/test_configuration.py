@@ -1,4 +1,4 @@
-"""Verifiers by name from plain data, and put together: what can be told from the parts is told."""
+"""Verifiers by name from plain data, and combined: the result is known where the parts decide it."""
 
 import importlib.util
 import inspect

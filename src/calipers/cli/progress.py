@@ -191,7 +191,7 @@ class Report:
         self._move()
         return result
 
-    def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:  # noqa: ARG002
+    def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:  # noqa: ARG002 - a watcher's form
         """Count a reply in which no judgment can be read. A verdict that a canary won was readable."""
         self._unreadable += reading.outcome == "rejected" and not (reading.canary and reading.canary.won)
 

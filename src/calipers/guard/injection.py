@@ -261,7 +261,9 @@ def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:
 
 def _collect(value: Any, found: list[str], depth: int, skipped: frozenset[str] = _IDS) -> None:
     """Collect the texts in a part of a message, including names and arguments of tool calls and unusual keys."""
-    if isinstance(value, dict):
+    if isinstance(value, str):
+        found.append(value)
+    elif isinstance(value, dict | Mapping):  # usually a dict, which is the fast test
         for key, inner in value.items() if depth else ():
             if not isinstance(inner, str):
                 _collect(inner, found, depth - 1)
@@ -273,9 +275,7 @@ def _collect(value: Any, found: list[str], depth: int, skipped: frozenset[str] =
                 found.append(split_name(inner) if key == "name" else inner)
             if key not in _USUAL_KEYS and isinstance(key, str):
                 found.append(split_name(key))
-    elif isinstance(value, str):
-        found.append(value)
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for inner in value if depth else ():
             _collect(inner, found, depth - 1)
 

@@ -82,7 +82,7 @@ def recorded_questions(ledger: ReadableLedger, run: int, position: int) -> Itera
         "SELECT number, cause, outcome, reason, detail, key FROM asks WHERE run = ? AND position = ? ORDER BY number"
     )
     for number, cause, outcome, reason, detail, key in ledger.rows(query, (run, position)):
-        rows = ledger.rows(f"SELECT request, {', '.join(_ANSWER)} FROM answers WHERE key = ?", (key,))  # noqa: S608
+        rows = ledger.rows(f"SELECT request, {', '.join(_ANSWER)} FROM answers WHERE key = ?", (key,))  # noqa: S608 - our columns
         request, *values = rows[0] if rows else (None,)
         yield RecordedQuestion(
             number=number,

@@ -380,7 +380,7 @@ class _Reader:
             plain, id_ = plain_key(key), self.names.match(key)
             if isinstance(value, dict | list):
                 if plain == "explanations":
-                    value = Pairs(pair for pair in pairs_of(value) if not isinstance(pair[1], str))  # noqa: PLW2901
+                    value = Pairs(pair for pair in pairs_of(value) if not isinstance(pair[1], str))  # noqa: PLW2901 - less words
                 if self._differs(value, values, id_ or owner, depth + 1):
                     return True
             elif known := values.get(id_ or (owner if "score" in plain and plain not in _TOPS else None) or ""):

@@ -89,7 +89,7 @@ async def test_with_the_checklists_schema_random_weights_still_give_verdicts(lla
 
 @pytest.mark.parametrize("protocol", ["listwise", "pointwise"])
 async def test_expected_scores_come_from_the_servers_own_probabilities(llama: str, protocol: str) -> None:
-    # After sampling, and with nothing cut away, the odds are those the grammar leaves.
+    # After sampling, and with nothing cut away, the probabilities are those that the grammar leaves.
     whole = {"post_sampling_probs": True, "temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0}
     asked = {"expected": True, "reasks": 0}
     results = await _judged(llama, 4, protocol=protocol, question=asked, calls={"params": whole})

@@ -126,7 +126,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
         "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", other_names=("GOOGLE",)
     ),
     "groq": Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    "llamacpp": Provider("http://localhost:8080/v1", "LLAMA_API_KEY", needs_key=False),
+    "llamacpp": Provider("http://localhost:8080/v1", "LLAMA_API_KEY", needs_key=False, other_names=("LLAMACPP",)),
     "lm_studio": Provider("http://localhost:1234/v1", "LM_STUDIO_API_KEY", needs_key=False),
     "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     "moonshot": Provider("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
