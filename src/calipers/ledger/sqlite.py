@@ -183,6 +183,7 @@ class Ledger(LedgerFile, WritableLedger):
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             self._prepare_when_free()
+            self._connection.execute("PRAGMA busy_timeout=0")
 
     def _prepare_when_free(self) -> None:
         """Prepare the ledger file, even if several processes create it at the same moment.
@@ -220,7 +221,7 @@ class Ledger(LedgerFile, WritableLedger):
 
     def insert(self, statement: str, values: Row) -> int:
         """Insert a row into the ledger at once and return its id."""
-        with self._lock, self._translated("written"):
+        with self._lock, self._translated("written"), self._waiting():
             cursor = self._connection.execute(statement, values)
             return int(cursor.lastrowid or 0)
 
@@ -281,7 +282,7 @@ class Ledger(LedgerFile, WritableLedger):
         pending, self._pending = self._pending, {}
         if not pending:
             return
-        with self._translated("written"), nullcontext() if waits else self._without_waiting():
+        with self._translated("written"), self._waiting() if waits else nullcontext():
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self.shared = self.shared or len(self._loops) > 1 or self._data_version() != self._version
@@ -297,13 +298,13 @@ class Ledger(LedgerFile, WritableLedger):
             self._failed = False
 
     @contextmanager
-    def _without_waiting(self) -> Iterator[None]:
-        """Let SQLite refuse at once what another process's lock holds up: waiting would stop the event loop."""
-        self._connection.execute("PRAGMA busy_timeout=0")
+    def _waiting(self) -> Iterator[None]:
+        """Let SQLite wait for what another process's lock holds up; else it refuses that, and the event loop goes on."""
+        self._connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000:.0f}")
         try:
             yield
         finally:
-            self._connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000:.0f}")
+            self._connection.execute("PRAGMA busy_timeout=0")
 
     def _data_version(self) -> int:
         """Return a number that changes when another connection writes to the ledger."""
@@ -311,7 +312,7 @@ class Ledger(LedgerFile, WritableLedger):
 
     def compact(self) -> None:
         """Give the space of removed rows of the ledger back to the disk."""
-        with self._lock, self._translated("written"):
+        with self._lock, self._translated("written"), self._waiting():
             self._connection.execute("VACUUM")
 
     def close(self) -> None:
