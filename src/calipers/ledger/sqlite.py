@@ -221,7 +221,7 @@ class Ledger(LedgerFile, WritableLedger):
 
     def insert(self, statement: str, values: Row) -> int:
         """Insert a row into the ledger at once and return its id."""
-        with self._lock, self._translated("written"), self._waiting():
+        with self._lock, self._translated("written"), self._long_wait():
             cursor = self._connection.execute(statement, values)
             return int(cursor.lastrowid or 0)
 
@@ -282,7 +282,7 @@ class Ledger(LedgerFile, WritableLedger):
         pending, self._pending = self._pending, {}
         if not pending:
             return
-        with self._translated("written"), self._waiting() if waits else nullcontext():
+        with self._translated("written"), self._long_wait() if waits else nullcontext():
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self.shared = self.shared or len(self._loops) > 1 or self._data_version() != self._version
@@ -298,7 +298,7 @@ class Ledger(LedgerFile, WritableLedger):
             self._failed = False
 
     @contextmanager
-    def _waiting(self) -> Iterator[None]:
+    def _long_wait(self) -> Iterator[None]:
         """Let SQLite wait for what another process's lock holds up; else it refuses that, and the event loop goes on."""
         self._connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000:.0f}")
         try:
@@ -312,7 +312,7 @@ class Ledger(LedgerFile, WritableLedger):
 
     def compact(self) -> None:
         """Give the space of removed rows of the ledger back to the disk."""
-        with self._lock, self._translated("written"), self._waiting():
+        with self._lock, self._translated("written"), self._long_wait():
             self._connection.execute("VACUUM")
 
     def close(self) -> None:
