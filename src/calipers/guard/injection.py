@@ -70,13 +70,15 @@ def attacks_in(view: RenderedGroup, *, context: int = 0) -> Mapping[int, tuple[A
 
 def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[int, tuple[Attack, ...]]]:
     """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
-    known: _Known = {}
     attacks: dict[int, tuple[Attack, ...]] = {}
     shared = view.prefix_length - context
+    texts: list[list[tuple[int, str]]] = []
+    for candidate in view.candidates:
+        texts.append(_texts_of(candidate.messages, context))
+        yield
+    known = yield from _search([text for listed in texts for _, text in listed])
     for item, candidate in enumerate(view.candidates):
-        texts = _texts_of(candidate.messages, context)
-        known.update((yield from _search([text for _, text in texts if text not in known])))
-        if hits := _attacks(candidate.messages, texts, known, context):  # nearly always there are none
+        if hits := _attacks(candidate.messages, texts[item], known, context):  # nearly always there are none
             moved = [replace(hit, message=hit.message - context) for hit in hits]
             moved = [hit for hit in moved if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]
             attacks |= {item: tuple(moved)} if moved else {}
