@@ -72,10 +72,8 @@ def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[
     """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
     attacks: dict[int, tuple[Attack, ...]] = {}
     shared = view.prefix_length - context
-    texts: list[list[tuple[int, str]]] = []
-    for candidate in view.candidates:
-        texts.append(_texts_of(candidate.messages, context))
-        yield
+    texts = [_texts_of(candidate.messages, context) for candidate in view.candidates]
+    yield
     known = yield from _search([text for listed in texts for _, text in listed])
     for item, candidate in enumerate(view.candidates):
         if hits := _attacks(candidate.messages, texts[item], known, context):  # nearly always there are none

@@ -48,8 +48,7 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
 
 def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[TrajectoryGroup]:
     """Convert ``value`` to a group as ``as_group`` does, in steps."""
-    is_ours = isinstance(value, TrajectoryGroup)
-    if is_ours and value.is_checked and group_id is None:
+    if (is_ours := isinstance(value, TrajectoryGroup)) and value.is_checked and group_id is None:
         return value
     value = _group_object(_own_fields(value, _GROUP, "") if is_ours else value)
     members: list[Trajectory] = []

@@ -299,7 +299,7 @@ class Ledger(LedgerFile, WritableLedger):
 
     @contextmanager
     def _long_wait(self) -> Iterator[None]:
-        """Let SQLite wait for what another process's lock holds up; else it refuses that, and the event loop goes on."""
+        """Let SQLite wait for another process's lock; otherwise it refuses, and the event loop goes on."""
         self._connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000:.0f}")
         try:
             yield
