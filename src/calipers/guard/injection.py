@@ -73,7 +73,6 @@ def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[
     attacks: dict[int, tuple[Attack, ...]] = {}
     shared = view.prefix_length - context
     texts = [_texts_of(candidate.messages, context) for candidate in view.candidates]
-    yield
     known = yield from _search([text for listed in texts for _, text in listed])
     for item, candidate in enumerate(view.candidates):
         if hits := _attacks(candidate.messages, texts[item], known, context):  # nearly always there are none
