@@ -72,8 +72,14 @@ def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[
     """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
     attacks: dict[int, tuple[Attack, ...]] = {}
     shared = view.prefix_length - context
-    texts = [_texts_of(candidate.messages, context) for candidate in view.candidates]
-    known = yield from _search([text for listed in texts for _, text in listed])
+    texts: list[list[tuple[int, str]]] = []
+    distinct: dict[str, None] = {}
+    for candidate in view.candidates:
+        texts.append(_texts_of(candidate.messages, context))
+        if distinct:
+            yield
+        distinct |= dict.fromkeys([text for _, text in texts[-1]])
+    known = yield from _search(distinct)
     for item, candidate in enumerate(view.candidates):
         if hits := _attacks(candidate.messages, texts[item], known, context):  # nearly always there are none
             moved = [replace(hit, message=hit.message - context) for hit in hits]
