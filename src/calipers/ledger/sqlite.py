@@ -179,11 +179,8 @@ class Ledger(LedgerFile, WritableLedger):
         self.shared = False
         with self._translated("opened"):
             _create_private(self.path)
-            self._connection = sqlite3.connect(
-                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            self._connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
             self._prepare_when_free()
-            self._connection.execute("PRAGMA busy_timeout=0")
 
     def _prepare_when_free(self) -> None:
         """Prepare the ledger file, even if several processes create it at the same moment.

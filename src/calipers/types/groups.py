@@ -115,8 +115,7 @@ class TrajectoryGroup:
     """The rollouts of one prompt. A judge compares them, and GRPO normalises rewards within the group.
 
     ``rubric`` is text for the judge to read, or criteria for it to check. ``artifacts`` are what all rollouts began
-    with, as texts by path, such as a repository's own tests. ``is_checked`` says that a reader of groups made it, so
-    that it need not be checked again.
+    with, as texts by path, such as a repository's own tests. ``is_checked``: it need not be checked again.
     """
 
     group_id: str
