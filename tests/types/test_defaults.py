@@ -12,7 +12,7 @@ def test_what_describes_one_call_or_one_process_is_not_compared() -> None:
     fields = [(f"{noun.__name__}.{one.name}", one) for noun in nouns for one in dataclasses.fields(noun)]
     assert {name for name, one in fields if not one.compare} == {
         "Completion.sent", "Completion.recorded", "Completion.fingerprint", "Completion.text_source",
-        "Completion.failed", "Completion.question", "JudgeRequest.on_failed_call",
+        "Completion.failed", "Completion.question", "JudgeRequest.on_failed_call", "TrajectoryGroup.is_checked",
     }  # fmt: skip
     assert all(noun.__dataclass_params__.frozen for noun in nouns)  # type: ignore[attr-defined]  # of every dataclass
 

@@ -70,13 +70,18 @@ def attacks_in(view: RenderedGroup, *, context: int = 0) -> Mapping[int, tuple[A
 
 def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[int, tuple[Attack, ...]]]:
     """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
-    known: _Known = {}
     attacks: dict[int, tuple[Attack, ...]] = {}
     shared = view.prefix_length - context
+    texts: list[list[tuple[int, str]]] = []
+    distinct: dict[str, None] = {}
+    for candidate in view.candidates:
+        texts.append(_texts_of(candidate.messages, context))
+        if distinct:
+            yield
+        distinct |= dict.fromkeys([text for _, text in texts[-1]])
+    known = yield from _search(distinct)
     for item, candidate in enumerate(view.candidates):
-        texts = _texts_of(candidate.messages, context)
-        known.update((yield from _search([text for _, text in texts if text not in known])))
-        if hits := _attacks(candidate.messages, texts, known, context):  # nearly always there are none
+        if hits := _attacks(candidate.messages, texts[item], known, context):  # nearly always there are none
             moved = [replace(hit, message=hit.message - context) for hit in hits]
             moved = [hit for hit in moved if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]
             attacks |= {item: tuple(moved)} if moved else {}

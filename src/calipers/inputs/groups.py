@@ -48,7 +48,8 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
 
 def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[TrajectoryGroup]:
     """Convert ``value`` to a group as ``as_group`` does, in steps."""
-    is_ours = isinstance(value, TrajectoryGroup)
+    if (is_ours := isinstance(value, TrajectoryGroup)) and value.is_checked and group_id is None:
+        return value
     value = _group_object(_own_fields(value, _GROUP, "") if is_ours else value)
     members: list[Trajectory] = []
     size = 0
@@ -69,7 +70,9 @@ def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[Trajecto
         artifacts=_artifacts(value.get("artifacts"), ""),
         extra=_plain_values({key: item for key, item in value.items() if key not in _GROUP}, ""),
     )
-    return replace(group, group_id=(yield from _derived_id(group))) if named is None else group
+    group = replace(group, group_id=(yield from _derived_id(group))) if named is None else group
+    object.__setattr__(group, "is_checked", True)
+    return group
 
 
 def _group_object(value: Any) -> Any:

@@ -245,10 +245,6 @@ class Judge:
             view = await pace.run(_rendered_in_steps(judged, settings))
             hits = await pace.run(attacks_in_steps(view, context=len(judged.context)))
             attacks = attacks_by_id(view, hits) if hits else {}
-            # Yield to the event loop here, and again before a question is sent, so that other groups reach the same
-            # stage. One stage for many groups in a row takes less CPU than all stages for each group, and answers
-            # arrive meanwhile.
-            await asyncio.sleep(0)
             rule = settings.defence.on_attack
             shown = without_attackers(judged, attacks, rule) if attacks else judged
             if shown is not judged:

@@ -132,7 +132,6 @@ class QueryLoop:
                 await self.store.note(self.number, request, fit.failure)
                 return Answered(ask, fit.failure, omitted=fit.omitted)
             request, omitted = fit.request, fit.omitted
-        await asyncio.sleep(0)  # yield, as in ``Judge``, so that other groups' questions are framed meanwhile
         await pace.pause()
         asked, turns = request, tuple[Answered, ...]()
         if tools:

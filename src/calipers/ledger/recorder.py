@@ -218,12 +218,10 @@ def _request_text(request: JudgeRequest, backend: Backend, completion: Completio
 
 def _group_text(group: TrajectoryGroup) -> Steps[str | bytes]:
     """Return a group as JSON text, compressed for the ledger if it is long, in steps."""
-    members = []
-    for trajectory in group.trajectories:
-        members.append(to_json(trajectory.to_dict(), lone="backslashreplace"))
+    rest, members = group.to_dict(), []
+    for trajectory in rest.pop("trajectories"):
+        members.append(to_json(trajectory, lone="backslashreplace"))
         yield
-    rest = replace(group, trajectories=()).to_dict()
-    del rest["trajectories"]
     whole = b",".join(members), to_json(rest, lone="backslashreplace")[1:]
     yield
     return compress_text(b'{"trajectories":[%b],%b' % whole)

@@ -179,9 +179,7 @@ class Ledger(LedgerFile, WritableLedger):
         self.shared = False
         with self._translated("opened"):
             _create_private(self.path)
-            self._connection = sqlite3.connect(
-                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            self._connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
             self._prepare_when_free()
 
     def _prepare_when_free(self) -> None:
@@ -220,7 +218,7 @@ class Ledger(LedgerFile, WritableLedger):
 
     def insert(self, statement: str, values: Row) -> int:
         """Insert a row into the ledger at once and return its id."""
-        with self._lock, self._translated("written"):
+        with self._lock, self._translated("written"), self._long_wait():
             cursor = self._connection.execute(statement, values)
             return int(cursor.lastrowid or 0)
 
@@ -281,7 +279,7 @@ class Ledger(LedgerFile, WritableLedger):
         pending, self._pending = self._pending, {}
         if not pending:
             return
-        with self._translated("written"), nullcontext() if waits else self._without_waiting():
+        with self._translated("written"), self._long_wait() if waits else nullcontext():
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self.shared = self.shared or len(self._loops) > 1 or self._data_version() != self._version
@@ -297,13 +295,13 @@ class Ledger(LedgerFile, WritableLedger):
             self._failed = False
 
     @contextmanager
-    def _without_waiting(self) -> Iterator[None]:
-        """Let SQLite refuse at once what another process's lock holds up: waiting would stop the event loop."""
-        self._connection.execute("PRAGMA busy_timeout=0")
+    def _long_wait(self) -> Iterator[None]:
+        """Let SQLite wait for another process's lock; otherwise it refuses, and the event loop goes on."""
+        self._connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000:.0f}")
         try:
             yield
         finally:
-            self._connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000:.0f}")
+            self._connection.execute("PRAGMA busy_timeout=0")
 
     def _data_version(self) -> int:
         """Return a number that changes when another connection writes to the ledger."""
@@ -311,7 +309,7 @@ class Ledger(LedgerFile, WritableLedger):
 
     def compact(self) -> None:
         """Give the space of removed rows of the ledger back to the disk."""
-        with self._lock, self._translated("written"):
+        with self._lock, self._translated("written"), self._long_wait():
             self._connection.execute("VACUUM")
 
     def close(self) -> None:

@@ -115,7 +115,7 @@ class TrajectoryGroup:
     """The rollouts of one prompt. A judge compares them, and GRPO normalises rewards within the group.
 
     ``rubric`` is text for the judge to read, or criteria for it to check. ``artifacts`` are what all rollouts began
-    with, as texts by path, such as a repository's own tests.
+    with, as texts by path, such as a repository's own tests. ``is_checked``: it need not be checked again.
     """
 
     group_id: str
@@ -125,6 +125,7 @@ class TrajectoryGroup:
     rubric: str | Rubric | None = field(default=None, repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
     artifacts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_checked: bool = field(default=False, init=False, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the group as data: a line of a groups file, which a reader turns back into this group."""
