@@ -64,7 +64,7 @@ class _Reader:
         match kind:
             case "tools":
                 self.tools = [json.loads(unescape(line)) for line in text.split("\n") if line]
-            case "context:":
+            case "context":
                 self.messages = self.context
             case "candidate":
                 self.key = _words(rest)[0]

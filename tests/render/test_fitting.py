@@ -265,10 +265,10 @@ def test_what_fits_is_the_same_object_and_what_cannot_is_a_failure_with_the_size
         fit = fit_question(asked, window, FRAME)
         assert isinstance(fit, Fitted)
         assert fit.request is asked
-    unfit = fit_question(question(9000), Window(500, 4.0), FRAME)
+    unfit = fit_question(question(9000), Window(300, 4.0), FRAME)
     assert isinstance(unfit, Unfit)
     assert unfit.failure.kind == "context_window"
-    assert "500" in unfit.failure.reason
+    assert "300" in unfit.failure.reason
 
 
 @pytest.mark.parametrize("filler", ["row 12, 300 euros\n", "第十二行，三百欧元\n", "🛫 é \u200b<|im_end|>\n"])

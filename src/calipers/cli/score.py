@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from calipers.cli.terminal import Terminal
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
+from calipers.inputs.records import read_json_lines
 from calipers.judging.api import check_or_continue
 from calipers.judging.describe import describe_result
 from calipers.judging.hybrid import Hybrid
@@ -30,6 +32,7 @@ from calipers.ledger import Replayer, open_ledger
 from calipers.rubric.dataset_standards import read_standards, text_of_reference
 from calipers.trainers.rows import rubric_text_with_reference
 from calipers.types import GroupResult, Rubric, TrajectoryGroup
+from calipers.types.encoding import counted
 from calipers.verifiers.constraints import RuleFile, read_rules
 
 
@@ -44,8 +47,12 @@ def score(groups: str, out: str, **options: Any) -> int:
     if run.ledger is not None:
         name = url_without_password(run.ledger)
         kept = f"Answers are in the ledger {name}: run the same command again to continue."
-    with tells_if_interrupted(kept):
-        return asyncio.run(_score(run))
+    try:
+        with tells_if_interrupted(kept):
+            return asyncio.run(_score(run))
+    finally:
+        if run.target != out:
+            Path(run.target).unlink(missing_ok=True)
 
 
 class ScoreRun:
@@ -58,6 +65,8 @@ class ScoreRun:
         self.console = Terminal(stderr=True)
         self.report = Report(self.console, total=_count_lines(groups), budget=self.budget, live=not _shows_results(out))
         self.bad = BadLines(self.report.say)
+        self.kept = Kept.of(out) if options["only"] else Kept()
+        self.target = f"{out}.part" if options["only"] else out
 
     def require_writable(self) -> None:
         """Raise ConfigError if OUT cannot be written, or must not be replaced."""
@@ -71,11 +80,16 @@ class ScoreRun:
         beside |= {"the rubric": options["rubric"], "the file of rules": options["rules"]}
         recorded = self.ledger is not None and ("://" in self.ledger or Path(self.ledger).is_file())
         require_replaceable(
-            "--out", out, force=options["force"], beside=beside, resumes=recorded and _holds_results(path)
+            "--out",
+            out,
+            force=options["force"] or bool(options["only"]),
+            beside=beside,
+            resumes=recorded and _holds_results(path),
         )
 
     def add(self, output: Output, result: GroupResult) -> None:
-        """Write a group's result, count it, and print it with --verbose."""
+        """Write a group's result after the lines that are kept before it, count it, and print it with --verbose."""
+        self.kept.write(output)
         output.write(result)
         self.report.add(result)
         if self.options["verbose"]:
@@ -89,6 +103,9 @@ class ScoreRun:
 
     def end(self, *, reused: int) -> int:
         """Print the summary, and return the exit code: 0 if every trajectory was scored and every line was read."""
+        if self.target != self.out:
+            Path(self.target).replace(self.out)
+            self.report.say(f"{counted(self.kept.count, 'group')} of {self.out} kept as scored before")
         self.report.summary(bad_lines=self.bad.told if self.bad.count else "", reused=reused, out=self.out)
         return _exit_code(self.report, bad_lines=self.bad.count)
 
@@ -110,18 +127,20 @@ async def _score(run: ScoreRun) -> int:
             report.say(f"Warning: {warning}")
         source = read_groups(run.groups, reader=options["reader"], strict=options["strict"], on_error=on_error)
         rules = Rules.of(options, judge)
-        output = stack.enter_context(Output(run.out))
+        output = stack.enter_context(Output(run.target))
         # If the ledger has answers, a judge that refuses every question stops nothing: groups without recorded answers
         # fail.
         stops = not judge.has_recorded_answers()
         # Closed before the ledger, so that calls in flight can still be recorded.
-        results: Any = rules.scoring(judge).score_groups(rules.prepared(source, on_error), ordered=True)
+        asked = run.kept.others(rules.prepared(source, on_error))
+        results: Any = rules.scoring(judge).score_groups(asked, ordered=True)
         stack.push_async_callback(results.aclose)
         async for result in results:
             if stops:
                 await judge.require_answering()
             run.add(output, result)
         run.require_results()
+        run.kept.write(output)
         reused = judge.store.reused
     return run.end(reused=reused)
 
@@ -131,7 +150,8 @@ def _print_estimate(run: ScoreRun) -> int:
     source = read_groups(run.groups, reader=options["reader"], strict=options["strict"], on_error=bad)
 
     def shown(judge: Any) -> Any:
-        return Rules(standards=judge.settings.standards).prepared(source, bad) if options["reference"] else source
+        standards = judge.settings.standards if options["reference"] else None
+        return run.kept.others(Rules(standards=standards).prepared(source, bad))
 
     arguments = judge_arguments_of(options, ledger=None, debug=False)
     found = asyncio.run(estimate_judging(arguments, shown, reply_tokens=tokens))
@@ -139,6 +159,45 @@ def _print_estimate(run: ScoreRun) -> int:
         found = found.without("rules and gates: what they decide is not asked")
     print_estimate(found, noun="groups", reply=assumed_reply(tokens), budget=run.budget, kept=run.ledger)
     return int(bool(bad.count))
+
+
+class Kept:
+    """The lines of a result file, ``rows`` by group, that stay when only the other groups are judged again."""
+
+    def __init__(self, rows: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        self._rows = rows or {}
+        self._waiting = deque[Mapping[str, Any] | None]()
+        """The lines before and between the groups that are judged, each of which is None."""
+        self.count = 0
+
+    @classmethod
+    def of(cls, out: str) -> Self:
+        """Return the lines of OUT whose trajectories are all scored. Raises ConfigError if it has no results."""
+        if out == "-" or not _holds_results(Path(out)):
+            raise ConfigError(f"--only failed: --out {out} holds no results; name the result file to complete")
+        rows = [row for _, row in read_json_lines(out) if isinstance(row, Mapping)]
+        times = Counter(str(row.get("group_id")) for row in rows)
+        return cls(
+            {
+                str(row["group_id"]): row
+                for row in rows
+                if row.get("status") == "scored" and times[str(row.get("group_id"))] == 1
+            }
+        )
+
+    def others(self, groups: Iterable[TrajectoryGroup]) -> Iterator[TrajectoryGroup]:
+        """Yield the groups without a line that is kept."""
+        for group in groups:
+            row = self._rows.get(group.group_id)
+            self._waiting.append(row)
+            if row is None:
+                yield group
+
+    def write(self, output: Output) -> None:
+        """Write the lines that are kept up to the next group that is judged."""
+        while self._waiting and (row := self._waiting.popleft()) is not None:
+            output.write(row)
+            self.count += 1
 
 
 def _shows_results(out: str) -> bool:

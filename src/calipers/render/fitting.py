@@ -43,7 +43,7 @@ _UNLIMITED = 2**62
 _LONGEST_GAP = len(" … 1,000 turns (1,000,000,000 characters) left out …\n")
 _LARGER = "name a judge with a larger window"
 
-_LAYOUT = frozenset({"offered", "no", "marks", "tools", "context:", "exhibit"})
+_LAYOUT = frozenset({"offered", "no", "marks", "tools", "context", "exhibit"})
 _HEADED = frozenset({"system", "user", "assistant", "developer", "role", "result", "error"})
 _ANSWERS = frozenset({"assistant", "text", "refusal", "image"})
 _UNCUT = frozenset({"image", "fields", "part"})

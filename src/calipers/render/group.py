@@ -21,9 +21,10 @@ from calipers.rubric import criteria_as_text
 from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Transcript
 from calipers.types.steps import Steps, run_steps
 
-_LEGEND = "marks layout: a line that begins otherwise is part of the record."
+_LEGEND = "marks layout lines."
 _SEE_LEGEND = ' "see X1" stands for the text of exhibit X1.'
-_CONTEXT_LINE = "context: every candidate begins with these messages"
+_ESCAPE_LEGEND = r' "\u{...}" stands for a special character.'
+_CONTEXT_LINE = "context of all"
 _NO_MESSAGES = "no further messages"
 _IMAGE = re.compile(f"{IMAGE}([^{IMAGE}]*){IMAGE}([^{IMAGE}]*){IMAGE}")
 
@@ -120,6 +121,8 @@ def render_in_steps(
         if (size := size + len(body)) > _STEP:
             size = 0
             yield
+    if any("\\u{" in text for text in (head, *bodies)):
+        head = head.replace("\n", f"{_ESCAPE_LEGEND}\n", 1)
     marker = draw_marker(digest, (head, *bodies, rubric or "", *beside))
     each = tuple(trajectory.artifacts for trajectory in group.trajectories)
     yield
@@ -160,8 +163,9 @@ def compose(view: RenderedGroup, order: Sequence[int], keys: Sequence[str], clos
         raise ValueError(f"candidate keys repeat: {list(keys)}")
     parts: list[Part] = list(view.head)
     for position, key in zip(order, keys, strict=True):
-        name = header_word(key)
-        parts += [f"{view.marker} candidate {name}\n", *view.candidates[position].body, f"{view.marker} end {name}\n"]
+        parts += [f"{view.marker} candidate {header_word(key)}\n", *view.candidates[position].body]
+    if keys:
+        parts.append(f"{view.marker} end\n")
     return join_texts([*parts, closing])
 
 
