@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,11 @@ def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None) -> Decod
         {key: (*reader.context, *reader.candidates[key]) for key in wanted},
         {key: reader.offered.get(key, tools) for key in wanted},
     )
+
+
+def count_characters(parts: Iterable[Part]) -> int:
+    """How many characters of text the parts contain; images count as 0."""
+    return sum(len(part) for part in parts if not isinstance(part, Image))
 
 
 @dataclass(slots=True)

@@ -101,3 +101,20 @@ def test_a_result_file_that_could_not_be_written_ends_with_a_whole_line(tmp_path
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
     assert path.read_text() == json.dumps(first.to_dict(), ensure_ascii=False) + "\n"
+
+
+def test_only_what_failed_is_judged_again(folder: Path, calipers: Calipers):
+    """Lines whose trajectories are all scored stay as they are; the others are judged, in the order of the input."""
+    out = folder / "o.jsonl"
+    assert calipers("score", "groups.jsonl", "-o", "o.jsonl").code == 0
+    rows = read_rows(out)
+    failed = {**rows[1], "status": "partial", "warnings": ["broken"]}
+    write_rows(out, [{**rows[0], "kept": 1}, failed, *({**row, "kept": 1} for row in rows[2:])])
+    run = calipers("score", "groups.jsonl", "-o", "o.jsonl", "--only", "failed")
+    again = read_rows(out)
+    assert (run.code, [row.get("kept") for row in again]) == (0, [1, None, *[1] * (len(rows) - 2)])
+    assert [row["group_id"] for row in again] == [row["group_id"] for row in rows]
+    assert again[1] == rows[1]
+    assert not list(folder.glob("*.part"))
+    cases = [(("score", "groups.jsonl", "-o", name, "--only", "failed"), "holds no results") for name in ("new", "-")]
+    assert mismatches(calipers, cases) == []

@@ -61,7 +61,7 @@ def test_the_question_asks_for_digits_and_for_their_probabilities_and_nothing_el
     assert "from 0 (worthless) to 9" in system
     assert "0 to 100" not in system + user
     assert "explanations" not in user.rpartition("\n")[2].partition("{")[2]
-    assert f'"scores": {{"{request.keys[0]}": ...'in user
+    assert f'"scores": {{"{request.keys[0]}": ...' in user
 
 
 def test_the_score_is_the_mean_and_its_spread_goes_along() -> None:

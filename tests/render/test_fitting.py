@@ -16,7 +16,6 @@ from calipers.render import (
     Fitted,
     Unfit,
     compose,
-    count_characters,
     fit_question,
     omission_lines,
     render,
@@ -25,7 +24,7 @@ from calipers.render import (
 )
 from calipers.render.fitting import Shortener, estimated_tokens
 from calipers.types import Ask, JudgeRequest, Message, RenderedGroup, Trajectory, TrajectoryGroup, Window
-from decoded import Decoded, decode
+from decoded import Decoded, count_characters, decode
 from strategies import texts
 
 FRAME = Listwise().frame

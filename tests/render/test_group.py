@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calipers.protocols.question import draw_candidate_keys
-from calipers.render import Reasoning, compose, count_characters, join_texts, render
+from calipers.render import Reasoning, compose, join_texts, render
 from calipers.render.group import draw_marker
 from calipers.types import Image, Message, Part, RenderedGroup, Tool, Trajectory, TrajectoryGroup
-from decoded import decode
+from decoded import count_characters, decode
 from strategies import groups, texts
 
 LONG = '{"flight": "HAT017", "status": "available"}' * 8

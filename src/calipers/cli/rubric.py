@@ -14,6 +14,7 @@ from calipers.cli.messages import print_message
 from calipers.cli.options import EMBEDDED, given_options
 from calipers.cli.output import print_json, require_folder, require_replaceable, write_text
 from calipers.drafting import draft as drafted
+from calipers.drafting.audit import COMPARED, audit, is_weak
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups, read_rubric
 from calipers.inputs.records import read_json_lines
@@ -25,9 +26,12 @@ from calipers.types.encoding import counted, printable
 from calipers.verifiers.rubric_rules import require_rules
 
 
-def check(file: str) -> int:
-    """Print a rubric's criteria, and return the exit code."""
+def check(file: str, **options: Any) -> int:
+    """Print a rubric's criteria, audit it on the answers of a groups file if one is named; return the exit code."""
     rubric = read_rubric(file)
+    if (options["on"] is None) != (options["judge"] is None):
+        raise ConfigError("--on audits a rubric with a judge: give both --on GROUPS and --judge, or neither")
+    _require_model(options["judge"] or "")
     try:
         require_rules(rubric)
     except ConfigError as error:
@@ -40,13 +44,37 @@ def check(file: str) -> int:
         click.echo(f"{printable(criterion.id):{width}}  {criterion.points:>+6g}  {printable(' '.join(text.split()))}")
     lowest = lowest_score(rubric, "healthbench")
     click.echo(f"{len(rubric.criteria)} criteria; scores from {lowest:.3g} to 1 (healthbench)")
-    return 0
+    return 0 if options["on"] is None else asyncio.run(_audit(rubric, options["on"], options))
+
+
+async def _audit(rubric: Rubric, groups: str, options: dict[str, Any]) -> int:
+    """Print how the reward of answers made worse on purpose changes, and return the exit code."""
+    problems: list[str] = []
+    few = list(islice(read_groups(groups, on_error=lambda error: problems.append(str(error))), options["first"]))
+    named = given_options(options, "ledger", "max_tokens", "concurrency", "params")
+    try:
+        audited = await audit(few, rubric, options["judge"], base_url=options["base_url"], **named)
+    except InputError as error:
+        raise InputError(str(error), source=groups) from None
+    for problem in problems:
+        print_message(f"Warning: {problem}")
+    click.echo(f"\n{'answer':14}  {'reward, beside':14}  fell  same  rose  unscored")
+    for kind, (better, _) in COMPARED.items():
+        counts = "  ".join(f"{audited[kind][name]:>4}" for name in ("fell", "same", "rose", "unscored"))
+        click.echo(f"{kind:14}  {better:14}  {counts}{'  weak' if is_weak(kind, audited[kind]) else ''}")
+    weak = [kind for kind, changes in audited.items() if is_weak(kind, changes)]
+    click.echo(f"rewarded though worse: {', '.join(weak) or 'none in half of the groups'}")
+    return int(bool(weak or problems or any(changes["unscored"] for changes in audited.values())))
+
+
+def _require_model(judge: str) -> None:
+    if judge.partition(":")[0] == EMBEDDED:
+        raise ConfigError("--judge embedded: it counts surface features and reads no criteria; name a real judge")
 
 
 def draft(groups: str, out: str, **options: Any) -> int:
     """Let a judge propose criteria and test them; return the exit code."""
-    if options["judge"].partition(":")[0] == EMBEDDED:
-        raise ConfigError("--judge embedded: it counts surface features and proposes no criteria; name a real judge")
+    _require_model(options["judge"])
     if out != "-":
         require_folder("--out", out)
     beside = {"the groups file": groups, "the ledger": options["ledger"]}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import ceil, floor
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 from typing import Any, Final
 
 from calipers.doctor.diagnosis import Check, Conclusion, Standing
@@ -120,6 +120,45 @@ def flip_check(answers: Answers) -> Check:
     return Check("order flips", "good" if share <= 0.1 else "note" if share < 0.4 else "bad", says, figures)
 
 
+def orders_check(answers: Answers, flips: Check) -> Check:
+    """Return how many orders the judge needs, from how far position and chance move a score, and what a second call of
+    each kind leaves of the error.
+
+    A list and its reverse are compared. Half of how far the change of score falls from the first place to the last is
+    the ``bias``: what the first place is worth over the last. What that does not explain is chance (``noise``, the
+    standard deviation of one score).
+    """
+    moves = [
+        [first[name] - second[name] for name in first]
+        for first, second in _twice(answers)
+        if list(first) == list(second)[::-1]
+    ]
+    if len(moves) < FEWEST_GROUPS:
+        says = f"not known: {counted(len(moves), 'group')} scored in both orders, and {FEWEST_GROUPS} are needed"
+        return Check("orders", "unknown", says, {"needed": None})
+    gaps = [(move[0] - move[-1]) / 2 for move in moves]
+    bias, doubt = fmean(gaps), stdev(gaps) / len(gaps) ** 0.5
+    lines = [[1 - 2 * place / (len(move) - 1) for place in range(len(move))] for move in moves]
+    left = sum(
+        (change - fmean(move) - bias * line) ** 2
+        for move, weights in zip(moves, lines, strict=True)
+        for change, line in zip(move, weights, strict=True)
+    )
+    noise = left / (2 * (sum(map(len, moves)) - len(moves) - 1))
+    fixed = bias**2 / 4 * fmean(weight**2 for weights in lines for weight in weights)
+    once, sample, order = (100 * variance**0.5 for variance in (fixed + noise, fixed + noise / 2, noise / 2))
+    is_biased = abs(bias) > 2 * doubt and abs(bias) >= _LEAST_BIAS and fixed > noise / 2
+    flipped = flips.figures["flipped"] > _FLIPS * flips.figures["pairs"]
+    needed = 2 if is_biased or flipped else 1
+    says = (
+        f"needs {needed}: the first place is worth {100 * bias:+.1f} ± {200 * doubt:.1f} points, chance "
+        f"{100 * noise**0.5:.1f}; error {once:.1f} in one order, {order:.1f} in two, {sample:.1f} if asked twice in one"
+    )
+    figures = {"needed": needed, "bias": bias, "bias_stderr": doubt, "noise": noise**0.5}
+    figures |= {"error_of_one": once / 100, "error_of_two_orders": order / 100, "error_of_two_samples": sample / 100}
+    return Check("orders", "note" if needed > 1 else "good", says, figures)
+
+
 def injection_check(groups: Iterable[TrajectoryGroup], answers: Answers) -> Check:
     """Return in how many groups the answer that addresses the judge got at least the right answer's score."""
     known = {group.group_id: tuple(_known_pairs(group)) for group in groups}
@@ -226,6 +265,8 @@ def _sign(value: float) -> int:
 
 _FLIPS = 0.1
 """If the order flips a larger share of clear pairs, one order per group is not enough."""
+_LEAST_BIAS = 0.02
+"""A smaller difference between the first place and the last (0-1) needs no second order."""
 _ONLY_POSITION = 0.75
 """From this share of flipped pairs on, the judge follows positions. Position bias alone flips all pairs, guessing
 half.
@@ -245,10 +286,10 @@ def conclude(
         return "unfit", reason, {}
     good = f"{kept['used']} of {kept['asked']} answers readable, {_agreement(agreement)}"
     settings, reasons = dict[str, Any](), []
-    flips = checks["order flips"].figures
-    if flips["flipped"] > _FLIPS * flips["pairs"]:
+    if checks["orders"].figures["needed"] == 2:
         settings["orders"] = 2
-        reasons.append(f"the order matters: {_flips(flips)}")
+        worth = f"the first place is worth {100 * checks['orders'].figures['bias']:+.1f} points"
+        reasons.append(f"the order matters: {_flips(checks['order flips'].figures)}, {worth}")
     late = checks["latency"].figures.get("p95_s", 0.0)
     if late > timeout / 2:
         settings["timeout"] = ceil(4 * late)

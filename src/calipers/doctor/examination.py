@@ -115,7 +115,8 @@ async def _examine(
     note(
         checks.format_check(main),
         checks.agreement_check(PROBES, main),
-        checks.flip_check(main),
+        flips := checks.flip_check(main),
+        checks.orders_check(main, flips),
         checks.injection_check(INJECTIONS, injected),
         checks.truncation_check(cut, who=who),
         *checks.speed_checks(main, in_flight=examinee.concurrency, who=who),

@@ -28,7 +28,9 @@ _LATE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the examined judge: group, question, reply, what was read, and scores (0-1) by trajectory id."""
+    """An answer of the examined judge: group, question, reply, what was read, and scores (0-1) by trajectory id, in
+    the order shown.
+    """
 
     group_id: str
     ask: Ask
@@ -165,15 +167,12 @@ class Examinee:
 
 
 def _scores(request: JudgeRequest, reading: Reading) -> dict[str, float]:
-    """Return the judge's scores by trajectory id. A probe's answers all differ, so each candidate is a single
-    trajectory.
+    """Return the judge's scores by trajectory id, in the order shown. A probe's answers all differ, so each candidate
+    is a single trajectory.
     """
     candidates, ids = request.view.candidates, request.view.ids
-    return {
-        ids[candidates[judgment.item].members[0]]: judgment.value
-        for judgment in reading.judgments
-        if isinstance(judgment, Rating)
-    }
+    ratings = sorted([one for one in reading.judgments if isinstance(one, Rating)], key=lambda one: one.place)
+    return {ids[candidates[one.item].members[0]]: one.value for one in ratings}
 
 
 class _Counting(Wrapper):

@@ -122,7 +122,7 @@ class ScoreProtocol:
 
 def _form(names: Sequence[str]) -> str:
     """Return how an object in the reply begins, the field of each name with its value to be filled in."""
-    return ", ".join([f'"{name}": ...' for name in names[:1]] + ["..."] * (len(names) > 1))
+    return f'"{names[0]}": ...' + ", ..." * (len(names) > 1)
 
 
 @lru_cache(maxsize=64)

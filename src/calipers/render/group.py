@@ -121,7 +121,7 @@ def render_in_steps(
         if (size := size + len(body)) > _STEP:
             size = 0
             yield
-    if any("\\u{" in text for text in (head, *bodies)):
+    if "\\u{" in "".join((head, *bodies)):
         head = head.replace("\n", f"{_ESCAPE_LEGEND}\n", 1)
     marker = draw_marker(digest, (head, *bodies, rubric or "", *beside))
     each = tuple(trajectory.artifacts for trajectory in group.trajectories)
@@ -180,11 +180,6 @@ def join_texts(parts: Iterable[Part]) -> tuple[Part, ...]:
             joined += [*filter(None, ["".join(texts)]), part]
             texts.clear()
     return (*joined, *filter(None, ["".join(texts)]))
-
-
-def count_characters(parts: Iterable[Part]) -> int:
-    """Return how many characters of text ``parts`` of a transcript contain; images count as 0."""
-    return sum(len(part) for part in parts if not isinstance(part, Image))
 
 
 def _criteria(trajectory: Trajectory, *others: str | Rubric | None) -> Rubric | None:
