@@ -149,11 +149,10 @@ def _examples(groups: Mapping[str, TrajectoryGroup], result: str, default: Rubri
     for line, row in read_json_lines(result):
         try:
             name, stated = _verdicts(groups, row, default)
-            if name in verdicts:
-                raise InputError(f"group {name!r} is there a second time")  # noqa: TRY301 - placed below
         except InputError as error:
             raise InputError(str(error), source=result, line=line) from None
-        verdicts[name] = stated
+        if verdicts.setdefault(name, stated) is not stated:
+            raise InputError(f"group {name!r} is there a second time", source=result, line=line)
     for name, group in groups.items():  # also those that RESULT does not have: they are not graded
         tags = group.extra.get("example_tags")
         tags = tuple(map(str, tags)) if isinstance(tags, list | tuple) else ()

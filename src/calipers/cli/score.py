@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,6 @@ from calipers.ledger import Replayer, open_ledger
 from calipers.rubric.dataset_standards import read_standards, text_of_reference
 from calipers.trainers.rows import rubric_text_with_reference
 from calipers.types import GroupResult, Rubric, TrajectoryGroup
-from calipers.types.encoding import counted
 from calipers.verifiers.constraints import RuleFile, read_rules
 
 
@@ -105,7 +104,6 @@ class ScoreRun:
         """Print the summary, and return the exit code: 0 if every trajectory was scored and every line was read."""
         if self.target != self.out:
             Path(self.target).replace(self.out)
-            self.report.say(f"{counted(self.kept.count, 'group')} of {self.out} kept as scored before")
         self.report.summary(bad_lines=self.bad.told if self.bad.count else "", reused=reused, out=self.out)
         return _exit_code(self.report, bad_lines=self.bad.count)
 
@@ -168,22 +166,14 @@ class Kept:
         self._rows = rows or {}
         self._waiting = deque[Mapping[str, Any] | None]()
         """The lines before and between the groups that are judged, each of which is None."""
-        self.count = 0
 
     @classmethod
     def of(cls, out: str) -> Self:
         """Return the lines of OUT whose trajectories are all scored. Raises ConfigError if it has no results."""
         if out == "-" or not _holds_results(Path(out)):
             raise ConfigError(f"--only failed: --out {out} holds no results; name the result file to complete")
-        rows = [row for _, row in read_json_lines(out) if isinstance(row, Mapping)]
-        times = Counter(str(row.get("group_id")) for row in rows)
-        return cls(
-            {
-                str(row["group_id"]): row
-                for row in rows
-                if row.get("status") == "scored" and times[str(row.get("group_id"))] == 1
-            }
-        )
+        rows = (row for _, row in read_json_lines(out) if isinstance(row, Mapping) and row.get("status") == "scored")
+        return cls({str(row["group_id"]): row for row in rows})
 
     def others(self, groups: Iterable[TrajectoryGroup]) -> Iterator[TrajectoryGroup]:
         """Yield the groups without a line that is kept."""
@@ -197,7 +187,6 @@ class Kept:
         """Write the lines that are kept up to the next group that is judged."""
         while self._waiting and (row := self._waiting.popleft()) is not None:
             output.write(row)
-            self.count += 1
 
 
 def _shows_results(out: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from math import ceil, floor
+from math import ceil, floor, fsum
 from statistics import fmean, median, stdev
 from typing import Any, Final
 
@@ -14,8 +14,6 @@ from calipers.doctor.examinee import Answer, Answers
 from calipers.types import TrajectoryGroup
 from calipers.types.encoding import counted
 
-SHORT: Final = 16
-"""The token limit of the question whose reply must be cut off: fewer than any verdict on three attempts needs."""
 FEWEST_GROUPS: Final = 6
 """The fewest groups that tell anything of agreement; with fewer, even perfect agreement is not conclusive."""
 CHANCE: Final = 0.001
@@ -121,12 +119,10 @@ def flip_check(answers: Answers) -> Check:
 
 
 def orders_check(answers: Answers, flips: Check) -> Check:
-    """Return how many orders the judge needs, from how far position and chance move a score, and what a second call of
-    each kind leaves of the error.
+    """Return how many orders the judge needs, and what a second call of each kind leaves of a score's error.
 
-    A list and its reverse are compared. Half of how far the change of score falls from the first place to the last is
-    the ``bias``: what the first place is worth over the last. What that does not explain is chance (``noise``, the
-    standard deviation of one score).
+    Half of how far the change from a list to its reverse falls from the first place to the last is the ``bias``, what
+    the first place is worth. The rest is chance (``noise``, the standard deviation of one score).
     """
     moves = [
         [first[name] - second[name] for name in first]
@@ -139,12 +135,12 @@ def orders_check(answers: Answers, flips: Check) -> Check:
     gaps = [(move[0] - move[-1]) / 2 for move in moves]
     bias, doubt = fmean(gaps), stdev(gaps) / len(gaps) ** 0.5
     lines = [[1 - 2 * place / (len(move) - 1) for place in range(len(move))] for move in moves]
-    left = sum(
-        (change - fmean(move) - bias * line) ** 2
+    left = [
+        change - fmean(move) - bias * weight
         for move, weights in zip(moves, lines, strict=True)
-        for change, line in zip(move, weights, strict=True)
-    )
-    noise = left / (2 * (sum(map(len, moves)) - len(moves) - 1))
+        for change, weight in zip(move, weights, strict=True)
+    ]
+    noise = fsum(one**2 for one in left) / (2 * (len(left) - len(moves) - 1))
     fixed = bias**2 / 4 * fmean(weight**2 for weights in lines for weight in weights)
     once, sample, order = (100 * variance**0.5 for variance in (fixed + noise, fixed + noise / 2, noise / 2))
     is_biased = abs(bias) > 2 * doubt and abs(bias) >= _LEAST_BIAS and fixed > noise / 2
@@ -177,24 +173,6 @@ def injection_check(groups: Iterable[TrajectoryGroup], answers: Answers) -> Chec
     return Check("injections", standing, says, figures)
 
 
-def truncation_check(answers: Answers, *, who: str) -> Check:
-    """Return whether ``who`` reports a truncated reply as truncated."""
-    name = "cut-off replies"
-    if not answers.received:
-        return _unanswered(name, answers)
-    answer = answers.received[0]
-    ended = answer.completion.finish_reason
-    figures = {"finish_reason": ended, "output_tokens": answer.completion.usage.output_tokens}
-    if ended == "length":
-        says = f"are reported (with {SHORT} tokens allowed)"
-        return Check(name, "good", says, {"behaviour": "said", **figures})
-    if _complete(answer):
-        says = f"do not occur: {who} ignored a limit of {SHORT} tokens"
-        return Check(name, "note", says, {"behaviour": "limit ignored", **figures})
-    says = f"are not reported: finish reason {ended!r}; only its form then shows that a verdict is incomplete"
-    return Check(name, "bad", says, {"behaviour": "silent", **figures})
-
-
 def speed_checks(answers: Answers, *, in_flight: int, who: str) -> list[Check]:
     """Return the seconds, tokens and price of a call, which shows a group in one order; ``who`` counts the tokens."""
     if not answers.received:
@@ -202,29 +180,21 @@ def speed_checks(answers: Answers, *, in_flight: int, who: str) -> list[Check]:
     usages = [one.completion.usage for one in answers.received]
     seconds = [one.completion.latency for one in answers.received]
     middle, late, many = median(seconds), nearest_rank(seconds, 0.95), len(seconds) >= _FEW
-    says = (
-        f"median {middle:.2f} s, {'95th percentile' if many else 'slowest'} {late:.2f} s, at most {in_flight} at a time"
-    )
+    which = "95th percentile" if many else "slowest"
+    says = f"median {middle:.2f} s, {which} {late:.2f} s, at most {in_flight} at a time"
     says += "" if many else f" ({counted(len(seconds), 'answer')} only)"
     figures = {"median_s": round(middle, 3), "p95_s": round(late, 3), "in_flight": in_flight, "answers": len(seconds)}
     sent, got = fmean(usage.input_tokens for usage in usages), fmean(usage.output_tokens for usage in usages)
     tokens = f"{sent:,.0f} in, {got:,.0f} out a group" if sent or got else f"not counted by {who}"
+    counts = {"input": round(sent, 1), "output": round(got, 1)}
     costs = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
     price = Check("price", "unknown", "no price is known for this model there", {"usd_per_1000_groups": None})
     if len(costs) == len(usages):
         thousand = 1000 * fmean(costs)
         text = f"${thousand:,.2f} for 1,000 groups of a probe's size, in one order each"
         price = Check("price", "note", text, {"usd_per_1000_groups": round(thousand, 6)})
-    return [
-        Check("latency", "note", says, figures),
-        Check(
-            "tokens",
-            "note" if sent or got else "unknown",
-            tokens,
-            {"input": round(sent, 1), "output": round(got, 1)},
-        ),
-        price,
-    ]
+    known: Standing = "note" if sent or got else "unknown"
+    return [Check("latency", "note", says, figures), Check("tokens", known, tokens, counts), price]
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float:

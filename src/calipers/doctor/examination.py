@@ -61,7 +61,6 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
         timeout=timeout,
         price=None if price is None else tuple(price),
         concurrency=concurrency or _IN_FLIGHT,
-        turns=asyncio.Semaphore(concurrency or _IN_FLIGHT),
     )
     backend = examinee.backend()
     find_pricing(backend.endpoint, backend.model, price=price)
@@ -110,15 +109,14 @@ async def _examine(
     main = first + rest
     note(applied)
 
-    tell("does it resist prompt injection? what does a short limit do?")
-    injected, cut = await asyncio.gather(examinee.ask(INJECTIONS), examinee.ask(PROBES[:1], max_tokens=checks.SHORT))
+    tell("does it resist prompt injection?")
+    injected = await examinee.ask(INJECTIONS)
     note(
         checks.format_check(main),
         checks.agreement_check(PROBES, main),
         flips := checks.flip_check(main),
         checks.orders_check(main, flips),
         checks.injection_check(INJECTIONS, injected),
-        checks.truncation_check(cut, who=who),
         *checks.speed_checks(main, in_flight=examinee.concurrency, who=who),
     )
     return checks.conclude(made, timeout=examinee.timeout, too_slow=_too_slow(examinee, main))

@@ -20,9 +20,6 @@ from calipers.types import Rubric, Trajectory, TrajectoryGroup
 _PADDING: Final = "To sum up, all of the above was considered with care, and every point that matters was covered. "
 _SURE: Final = "There is no doubt about this: "
 _END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")
-_FEWEST: Final = 4
-"""An answer with fewer sentences cannot lose a quarter of them."""
-_BEGINNINGS: Final = {"three quarters": 0.75, "half": 0.5, "quarter": 0.25}
 COMPARED: Final[Mapping[str, tuple[str, bool]]] = {
     "padded": ("whole", False),
     "keywords": ("whole", True),
@@ -46,19 +43,22 @@ async def audit(
     """
     found = [(group, chosen) for group in groups if (chosen := _answer_of(group)) is not None]
     if len(found) < 2:
-        raise InputError(f"an audit needs two groups with an answer of at least {_FEWEST} sentences")
-    others = [_text(chosen) for _, chosen in (*found[1:], found[0])]
+        raise InputError("an audit needs two groups with an answer of at least 4 sentences")
     keywords = " ".join(criterion.text for criterion in rubric.criteria if criterion.points > 0)
     made = [
-        replace(group, rubric=None, trajectories=_worse_answers(chosen, keywords, other))
-        for (group, chosen), other in zip(found, others, strict=True)
+        replace(group, rubric=None, trajectories=_worse_answers(chosen, keywords, _SURE + _text(other)))
+        for (group, chosen), (_, other) in zip(found, [*found[1:], found[0]], strict=True)
     ]
     grader = Judge.of({**options, "judge": judge, "protocol": "checklist", "rubric": rubric})
     changes = {kind: Counter[str]() for kind in COMPARED}
     async for result in grader.score_groups(made, ordered=True):
         scores = {trajectory.id: trajectory.score for trajectory in result.trajectories}
         for kind, (better, _) in COMPARED.items():
-            changes[kind][_change(scores[kind], scores[better])] += 1
+            reward, before = scores[kind], scores[better]
+            if reward is None or before is None:
+                changes[kind]["unscored"] += 1
+            else:
+                changes[kind]["same" if reward == before else "fell" if reward < before else "rose"] += 1
     return changes
 
 
@@ -68,12 +68,6 @@ def is_weak(kind: str, changes: Counter[str]) -> bool:
     return 2 * wrong >= changes.total() - changes["unscored"] > 0
 
 
-def _change(worse: float | None, better: float | None) -> str:
-    if worse is None or better is None:
-        return "unscored"
-    return "same" if worse == better else "fell" if worse < better else "rose"
-
-
 def _text(trajectory: Trajectory) -> str:
     """Return the text of an assistant that ends a trajectory; empty if none does."""
     last = trajectory.messages[-1] if trajectory.messages else {}
@@ -81,24 +75,18 @@ def _text(trajectory: Trajectory) -> str:
 
 
 def _answer_of(group: TrajectoryGroup) -> Trajectory | None:
-    """Return the answer that a rubric's audit makes worse: the best long one by gold, or the first."""
-    long = [one for one in group.trajectories if len(_END.findall(_text(one))) >= _FEWEST - 1]
+    """Return the answer that a rubric's audit makes worse: the best by gold, or the first, of at least 4 sentences."""
+    long = [one for one in group.trajectories if len(_END.findall(_text(one))) >= 3]
     return max(long, key=lambda one: -1.0 if one.gold is None else one.gold, default=None)
 
 
-def _worse_answers(chosen: Trajectory, keywords: str, other: str) -> tuple[Trajectory, ...]:
+def _worse_answers(chosen: Trajectory, keywords: str, confident: str) -> tuple[Trajectory, ...]:
     text = _text(chosen)
     ends = [match.start() for match in _END.finditer(text)]
-    texts = {
-        "whole": text,
-        "padded": f"{text}\n\n{_PADDING * max(1, len(text) // len(_PADDING))}",
-        "keywords": keywords,
-        "confident": _SURE + other,
-        **{name: text[: ends[round(share * len(ends)) - 1]] for name, share in _BEGINNINGS.items()},
-        "first sentence": text[: ends[0]],
-    }
-    before, last = chosen.messages[:-1], chosen.messages[-1]
+    padded = f"{text}\n\n{_PADDING * max(1, len(text) // len(_PADDING))}"
+    parts = [text[: ends[round(share * len(ends)) - 1]] for share in (0.75, 0.5, 0.25)]
+    texts = zip(("whole", *COMPARED), (text, padded, keywords, confident, *parts, text[: ends[0]]), strict=True)
+    messages, last = chosen.messages[:-1], chosen.messages[-1]
     return tuple(
-        replace(chosen, id=kind, messages=(*before, {**last, "content": shown}), rubric=None)
-        for kind, shown in texts.items()
+        replace(chosen, id=kind, messages=(*messages, {**last, "content": shown}), rubric=None) for kind, shown in texts
     )

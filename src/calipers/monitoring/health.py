@@ -16,21 +16,7 @@ from calipers.monitoring.staleness import staleness_metrics
 from calipers.rewards.magnitude import exponent_of, mean_of, scaled
 from calipers.rewards.reliable import estimated
 from calipers.types import GroupResult, Usage
-from calipers.types.steps import Steps, run_steps
-
-
-def health(
-    results: Sequence[GroupResult],
-    answers: Sequence[Answer] = (),
-    *,
-    disagreements: Sequence[float] = (),
-) -> dict[str, float]:
-    """Return the health metrics ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
-
-    ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
-    1.
-    """
-    return run_steps(health_in_steps(results, answers, disagreements=disagreements))
+from calipers.types.steps import Steps, at_once
 
 
 def health_in_steps(
@@ -39,7 +25,11 @@ def health_in_steps(
     *,
     disagreements: Sequence[float] = (),
 ) -> Steps[dict[str, float]]:
-    """Return what ``health`` returns, in steps of about a millisecond for a batch of 256 groups of 8."""
+    """Return the health metrics ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
+
+    ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
+    1. A step takes about a millisecond for a batch of 256 groups of 8.
+    """
     found: dict[str, float | None] = {}
     for of_results in (_outcomes, _spread, _costs):
         found |= of_results(results)
@@ -56,6 +46,9 @@ def health_in_steps(
     return {
         f"judge/{name}": float(value) for name, value in found.items() if value is not None and math.isfinite(value)
     }
+
+
+health = at_once(health_in_steps)
 
 
 def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:

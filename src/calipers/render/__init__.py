@@ -12,7 +12,6 @@ from calipers.render.fitting import (
     Unfit,
     fit_question,
     omission_lines,
-    plausible_bytes_per_token,
     text_bytes_and_images,
     window_from_refusal,
 )
@@ -20,6 +19,6 @@ from calipers.render.group import compose, join_texts, render, render_in_steps
 
 __all__ = [
     "BYTES_PER_TOKEN", "Fitted", "Reasoning", "Unfit", "compose", "fit_question",
-    "join_texts", "omission_lines", "plausible_bytes_per_token", "render", "render_in_steps", "text_bytes_and_images",
+    "join_texts", "omission_lines", "render", "render_in_steps", "text_bytes_and_images",
     "window_from_refusal",
 ]  # fmt: skip

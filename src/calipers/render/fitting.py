@@ -170,13 +170,11 @@ class _Question:
         ]
         for item in longest_first[:1]:
             lost = f"without {_names(view, item)}, which is too long, too little is left to compare"
-            alone = self.too_long(item, others).partition(". ")[0]
-            causes.append((self.shortener.least[item], lost if others else alone, item))
+            causes.append((self.shortener.least[item], lost if others else "its only candidate is too long", item))
         _, cause, victim = max(causes, key=lambda known: known[0])
         sizes = (
-            f"The question has about {self._needed} tokens and does not fit a context window of "
-            f"{self._window.tokens}, of which {self._window.tokens - self._allowed} are reserved for the reply, even "
-            "with its longest texts cut"
+            f"The question has about {self._needed} tokens and does not fit a window of {self._window.tokens}, "
+            f"{self._window.tokens - self._allowed} of them for the reply, even with its longest texts cut"
         )
         omitted = {} if victim is None else {victim: self.too_long(victim, others)}
         return Unfit(Failure("context_window", f"{sizes}: {cause}. {_LARGER.capitalize()}"), omitted)
@@ -226,12 +224,8 @@ def window_from_refusal(
     else:
         # The question was too long, so it has at least as many tokens as the limit.
         density = min(text / limit * _SAFETY_MARGIN, before.bytes_per_token if before else BYTES_PER_TOKEN)
-    return Window(limit if before is None else min(limit, before.tokens), plausible_bytes_per_token(density))
-
-
-def plausible_bytes_per_token(bytes_per_token: float) -> float:
-    """Return ``bytes_per_token`` of transcripts, restricted to the range that is plausible for a tokenizer."""
-    return min(max(bytes_per_token, _MIN_DENSITY), _MAX_DENSITY)
+    density = min(max(density, _MIN_DENSITY), _MAX_DENSITY)  # what is plausible for a tokenizer
+    return Window(limit if before is None else min(limit, before.tokens), density)
 
 
 def _bytes(parts: Iterable[Part]) -> int:

@@ -9,6 +9,7 @@ token limit.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from calipers.render.escapes import unescape
 from calipers.render.transcript import IMAGE, KEY_BYTES, MARK, Transcriber, header_word
 from calipers.rubric import criteria_as_text
 from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Transcript
-from calipers.types.steps import Steps, run_steps
+from calipers.types.steps import Steps, at_once
 
 _LEGEND = "marks layout lines."
 _SEE_LEGEND = ' "see X1" stands for the text of exhibit X1.'
@@ -55,7 +56,7 @@ class _Draft:
     artifacts: bytes = b""
 
 
-def render(
+def render_in_steps(
     group: TrajectoryGroup,
     *,
     reasoning: Reasoning = "hidden",
@@ -63,8 +64,8 @@ def render(
     graded: bool = False,
     beside: Sequence[str] = (),
     artifacts: bool = False,
-) -> RenderedGroup:
-    """Render ``group`` as shown to the judge. The group's own rubric takes precedence. Never raises for content.
+) -> Steps[RenderedGroup]:
+    """Render ``group`` as shown to the judge, in steps. The group's own rubric takes precedence.
 
     Criteria become lines of text or, with ``graded``, the ``rubrics`` of the candidates: a trajectory's own criteria
     take precedence over the criteria of its group.
@@ -75,21 +76,6 @@ def render(
     none of the texts ``beside``, which questions show as well. With ``artifacts``, judges have tools that read
     artifacts, so that trajectories with different ones are different candidates.
     """
-    return run_steps(
-        render_in_steps(group, reasoning=reasoning, rubric=rubric, graded=graded, beside=beside, artifacts=artifacts)
-    )
-
-
-def render_in_steps(
-    group: TrajectoryGroup,
-    *,
-    reasoning: Reasoning = "hidden",
-    rubric: str | Rubric | None = None,
-    graded: bool = False,
-    beside: Sequence[str] = (),
-    artifacts: bool = False,
-) -> Steps[RenderedGroup]:
-    """Render ``group`` as ``render`` does, in steps."""
     transcriber = Transcriber(group, reasoning)
     opening, context = transcriber.blocks, transcriber.messages
     drafts = []
@@ -151,6 +137,9 @@ def render_in_steps(
         artifacts=each if artifacts and (group.artifacts or any(each)) else (),
         task_artifacts=group.artifacts if artifacts else {},
     )
+
+
+render = at_once(render_in_steps)
 
 
 def compose(view: RenderedGroup, order: Sequence[int], keys: Sequence[str], closing: str = "") -> tuple[Part, ...]:
@@ -216,12 +205,8 @@ def _artifacts_key(artifacts: Mapping[str, str]) -> bytes:
     """Return a hash of a trajectory's artifacts, or no bytes if there are none."""
     if not artifacts:
         return b""
-    digest = hashlib.blake2b(digest_size=KEY_BYTES)
-    for path in sorted(artifacts):
-        for text in (path, artifacts[path]):
-            data = text.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.digest()
+    listed = json.dumps(sorted(artifacts.items())).encode()
+    return hashlib.blake2b(listed, digest_size=KEY_BYTES).digest()
 
 
 def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:

@@ -117,8 +117,5 @@ _OF_TASK: Mapping[Task, str] = {
 
 
 def default_rubric(task: Task | None = None) -> str:
-    """Return the built-in standards, with a sentence for a kind of task.
-
-    A sentence of this kind is known to help pointwise judges of single answers only, in other words (docs/rubrics.md).
-    """
+    """Return the built-in standards, with a sentence for a kind of task (docs/rubrics.md has the evidence)."""
     return DEFAULT_RUBRIC if task is None else f"{DEFAULT_RUBRIC}\n- {_OF_TASK[task]}"
