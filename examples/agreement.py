@@ -14,19 +14,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-SHOWN = 3
-
 
 def main(groups_file: str, results_file: str) -> None:
-    """Print rankings with explanations for the first groups, then the agreement for all."""
+    """Print rankings with explanations for three groups (best, middling and worst agreement), then the agreement for
+    all.
+    """
     groups = {group["group_id"]: group for group in map(json.loads, Path(groups_file).read_text("utf-8").splitlines())}
     results = [json.loads(line) for line in Path(results_file).read_text("utf-8").splitlines()]
     console = Console(highlight=False)
-    for result in results[:SHOWN]:
-        console.print(ranking(result, gold_of(groups[result["group_id"]])))
-    if len(results) > SHOWN:
-        console.print(f"\n... and {len(results) - SHOWN} more groups in {results_file}")
-    console.print(agreement(results, groups))
+    found = [correlation_and_hit(result, gold_of(groups[result["group_id"]])) for result in results]
+    places = sorted(range(len(results)), key=lambda place: found[place], reverse=True)
+    for place in dict.fromkeys((places[0], places[len(places) // 2], places[-1])):
+        console.print(ranking(results[place], gold_of(groups[results[place]["group_id"]])))
+    console.print(f"\nThe best, the middling and the worst agreement with gold; all groups are in {results_file}")
+    console.print(agreement([result["group_id"] for result in results], found))
     if any("embedded judge" in warning for result in results for warning in result["warnings"]):
         console.print(
             "\nThe embedded judge only counts surface features.\nA real one: make demo JUDGE=openai/gpt-5-mini"
@@ -50,24 +51,27 @@ def ranking(result: dict, gold: dict[str, float]) -> Table:
     return table
 
 
-def agreement(results: list[dict], groups: dict[str, dict]) -> Table:
+def correlation_and_hit(result: dict, gold: dict[str, float]) -> tuple[float, bool]:
+    """How rewards and gold of one group correlate, and whether the best trajectory got the best reward."""
+    scored = [(one["reward"], gold[one["id"]]) for one in result["trajectories"] if one["reward"] is not None]
+    rewards, golds = [pair[0] for pair in scored], [pair[1] for pair in scored]
+    spread = len(set(rewards)) > 1 and len(set(golds)) > 1
+    hit = bool(scored) and max(scored)[1] == max(gold.values())
+    return (statistics.correlation(rewards, golds) if spread else 0.0), hit
+
+
+def agreement(names: list[str], found: list[tuple[float, bool]]) -> Table:
     """All groups, with the correlation in each and the means."""
     table = Table(title="\nagreement with gold", title_justify="left", box=None, pad_edge=False)
     table.add_column("group")
     table.add_column("correlation", justify="right")
     table.add_column("best found", justify="right")
-    correlations, hits = [], []
-    for result in results:
-        gold = gold_of(groups[result["group_id"]])
-        scored = [(one["reward"], gold[one["id"]]) for one in result["trajectories"] if one["reward"] is not None]
-        rewards, golds = [pair[0] for pair in scored], [pair[1] for pair in scored]
-        spread = len(set(rewards)) > 1 and len(set(golds)) > 1
-        correlations.append(statistics.correlation(rewards, golds) if spread else 0.0)
-        hits.append(bool(scored) and max(scored)[1] == max(gold.values()))
-        table.add_row(result["group_id"], f"{correlations[-1]:+.2f}", "yes" if hits[-1] else "no")
+    for name, (correlation, hit) in zip(names, found, strict=True):
+        table.add_row(name, f"{correlation:+.2f}", "yes" if hit else "no")
     table.add_section()
+    correlations, hits = zip(*found, strict=True)
     table.add_row(
-        f"mean of {len(results)} groups", f"{statistics.mean(correlations):+.2f}", f"{sum(hits)} of {len(hits)}"
+        f"mean of {len(names)} groups", f"{statistics.mean(correlations):+.2f}", f"{sum(hits)} of {len(hits)}"
     )
     return table
 

@@ -17,12 +17,15 @@ from calipers.aggregators.criteria import CriteriaScores
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.pair_bias import BiasCorrected, PairBias
 from calipers.aggregators.panel import Fallback, Panel
+from calipers.aggregators.panel_weights import gold_weights, learn_weights, repeatability
 from calipers.aggregators.position_bias import PositionBias
 from calipers.aggregators.priors import Priors
 from calipers.aggregators.resolution import StoppingRule
 from calipers.aggregators.two_way import TwoWay, fit_two_way
 from calipers.rewards.identity import Identity
 from calipers.rewards.rank import Rank
+from calipers.rewards.reliability import reliability_of
+from calipers.rewards.reliable import Shrunk, Weighted
 from calipers.rewards.rubric_range import RubricRange
 from calipers.rewards.win_rate import WinRate
 from calipers.rubric.formulas import NORMALISERS, criteria_for_judge, graded, lowest_score, score_from_rules
@@ -217,6 +220,67 @@ def _priors(rng: random.Random) -> Any:
     return Priors.learn(groups, judges).to_dict()
 
 
+def _weights(rng: random.Random) -> Any:
+    """Judges of different noise and leaning, of which some miss calls; their weights, without gold and with it."""
+    judges, groups, members = rng.choice((2, 3, 4)), rng.choice((1, 4, 12)), rng.choice((2, 4))
+    drawn = np.random.default_rng(rng.randrange(10**6))
+    truth, common = drawn.normal(size=(2, groups, 1, members))
+    signs = [rng.choice((1.0, 1.0, 1.0, -0.7)) for _ in range(judges)]
+    counts = [rng.choice((1, 2, 3, 5)) if rng.random() < 0.4 else 2 for _ in range(judges)]
+    calls = [
+        (
+            sign * truth
+            + rng.choice((0.0, 0.0, 0.8)) * common
+            + drawn.normal(scale=noise, size=(groups, count, members))
+        ).round(2)
+        for sign, count, noise in zip(signs, counts, rng.choices((0.0, 0.3, 1.0, 2.0), k=judges), strict=True)
+    ]
+    for one in calls:
+        one[drawn.random(one.shape) < rng.choice((0.0, 0.0, 0.2))] = np.nan
+    said = np.array([np.nan_to_num(one[:, 0]) for one in calls])
+    of_gold = np.einsum("igm,jgm->ij", said, said), np.einsum("jgm,gm->j", said, truth[:, 0])
+    return [
+        learn_weights(calls), [repeatability(one) for one in calls],
+        gold_weights(*of_gold, float((truth**2).sum()), rng.choice((groups, 40))),
+    ]  # fmt: skip
+
+
+def _bias(rng: random.Random) -> Any:
+    """Ratings of a judge that leans to positions, in several orders; what is learned, and ratings without it."""
+    size, slope, first = rng.choice((2, 3, 5)), rng.choice((0.0, 0.3, -0.2)), rng.choice((0.0, 0.1))
+    noise, groups = rng.choice((0.0, 0.05, 0.3)), []
+    count = rng.choice((19, 20, 20, 30))
+    for _ in range(count):
+        shown = rng.sample(range(size), size)
+        orders = [shown, rng.choice((shown[::-1], rng.sample(range(size), size), shown[:0:-1], shown[::-1]))]
+        leaning = [slope * place / size + first * (place == 0) for place in range(size)]
+        groups.append([
+            Rating(item, round(0.1 * item + leaning[place] + rng.gauss(0, noise), 3), call, place)
+            for call, order in enumerate(orders[: rng.choice((1, 2, 2, 2)) if count > 20 else 2])
+            for place, item in enumerate(order)
+        ])  # fmt: skip
+    bias: Any = PositionBias.learn(groups)
+    return bias and [bias, bias.curve(size), [one.value for one in bias.without_bias(groups[0])]]
+
+
+def _learned_noise(rng: random.Random) -> Any:
+    count = rng.choice((7, 8, 8, 9, 16))
+    freedom = [rng.choice((0, 1, 4)) if rng.random() < 0.3 and count > 8 else 2 for _ in range(count)]
+    noise: Any = Noise.learn([rng.choice((0.0, 0.1, 0.2, 2.0)) for _ in freedom], freedom)
+    return noise and [noise, noise.variance_of(0.5, 3)]
+
+
+def _reliability(rng: random.Random) -> Any:
+    n, scale = rng.choice((1, 2, 3, 5)), rng.choice((1.0, 1.0, 1e-200, 1e200))
+    values = [rng.choice(GRID) * scale if rng.random() < 0.95 else None for _ in range(n)]
+    errors = [None if one is None else rng.choice((0.0, 0.05, 0.1, 0.1, 0.2)) * scale for one in values]
+    basis: Any = rng.choice((None, "repeats", "repeats", "learned", "learned", "assumed"))
+    found = Scores(tuple(values), tuple(errors), basis, rng.choice((None, 1, 2.5, 4, 12, 1e6)))
+    known, shown = reliability_of(found), view(n)
+    made = [Shrunk()(found, shown), Weighted()(found, shown)] if scale == 1 else []
+    return [known.value, known.interval, known.basis, known.freedom, made]
+
+
 def _graded(rng: random.Random) -> Any:
     of, by = rubric(rng), grading(rng)
     said = verdicts(rng, of)
@@ -246,6 +310,10 @@ DRAWS: dict[str, Draw] = {
     "corrected": _corrected,
     "stopping": _stopping,
     "priors": _priors,
+    "weights": _weights,
+    "bias": _bias,
+    "noise": _learned_noise,
+    "reliability": _reliability,
     "graded": _graded,
     "rewards": _rewards,
 }

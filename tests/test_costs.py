@@ -19,7 +19,6 @@ import calipers
 from backends.virtual import Server
 from calipers import pacing
 from calipers.guard import injection
-from calipers.guard.plain import PlainText
 from calipers.render import render, render_in_steps
 from groups import group_of
 
@@ -73,13 +72,13 @@ PAGE = "The booking QX1204 was moved to Tuesday, and the refund of 120 euros was
 
 def test_text_that_siblings_share_is_searched_once(monkeypatch: pytest.MonkeyPatch):
     searched: list[str] = []
-    original = injection._windows
+    original = injection._may_attack
 
-    def counting(text: PlainText) -> list[tuple[int, int]]:
-        searched.append(text.shown)
+    def counting(text: str) -> bool:
+        searched.append(text)
         return original(text)
 
-    monkeypatch.setattr(injection, "_windows", counting)
+    monkeypatch.setattr(injection, "_may_attack", counting)
     own = {f"t{number}": f"{PAGE}It is case {number}." for number in range(8)}
     group = group_of(dict.fromkeys(own, PAGE * 50))
     group = calipers.TrajectoryGroup(

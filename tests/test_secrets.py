@@ -34,13 +34,13 @@ GROUP = group_of(FOUR)
 
 def echoing(asked: Asked) -> Answer:
     """A server that shows the key it was given in its error, as some do."""
-    given = asked.headers.get("authorization") or asked.headers.get("x-api-key") or asked.headers.get("api-key") or ""
+    given = asked.headers.get("authorization") or asked.headers.get("x-api-key") or ""
     return error(401, f"Incorrect API key provided: {given.removeprefix('Bearer ')} (header was: {given})")
 
 
 async def test_no_result_names_the_key_even_where_the_server_does(faulty: FaultyServer):
     faulty.script(echoing)
-    names = ("openai/m", "anthropic/m", "azure/m", "openai_decisions/m", "vllm/m")
+    names = ("openai/m", "anthropic/m", "openai_decisions/m", "vllm/m")
     for name, key in product(names, (KEY, ODD_KEY)):
         judge = Judge(name, base_url=faulty.url, api_key=key, calls={"attempts": 1})
         result = await judge.score_group(GROUP)

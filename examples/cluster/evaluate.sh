@@ -1,22 +1,44 @@
 #!/usr/bin/env bash
 # Answers the held-out prompts with a trained policy, and grades the answers: evaluate.sh ARM SEED
-# All arms are graded by the same judge (EVALUATOR), whatever judge trained them.
+# All arms are graded by the same judge, EVALUATOR, which trains none of them: a policy pleases its own judge.
 set -euo pipefail
-run=${1:?name an arm}-${2:?give a seed}
-checkpoint=checkpoints/$run/global_step_$(cat "checkpoints/$run/latest_checkpointed_iteration.txt")
-mkdir -p results models
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/arms.sh" "${1:?name an arm}"
+. "$here/sessions.sh"
+name=$1-${2:?give a seed}
+: "${EVALUATOR:?name a judge that trains no arm, as in EVALUATOR=anthropic/claude-haiku-4-5}"
 
-[ -d "models/$run" ] || python -m verl.model_merger merge --backend fsdp \
-  --local_dir "$checkpoint/actor" --target_dir "models/$run"
-vllm serve "models/$run" --served-model-name "$run" --host 127.0.0.1 --port 8001 >"results/$run.server.log" 2>&1 &
+# The model behind the provider, without vice or address: the same one under another provider is the same judge.
+model_of() {
+  local judge=${1//\'/}
+  judge=${judge#faulty:} judge=${judge%%\?*} judge=${judge%%@*}
+  echo "${judge##*/}"
+}
+for arm in "${arms[@]}"; do
+  . "$here/arms.sh" "$arm"
+  for setting in "${judge[@]}"; do
+    if [[ $setting == +calipers.judge=* && $(model_of "${setting#*=}") == "$(model_of "$EVALUATOR")" ]]; then
+      echo "EVALUATOR=$EVALUATOR is the judge that trains the arm $arm; name another" >&2
+      exit 2
+    fi
+  done
+done
+
+checkpoint=checkpoints/$name/global_step_$(cat "checkpoints/$name/latest_checkpointed_iteration.txt")
+mkdir -p results models
+[ -d "models/$name" ] || run python -m verl.model_merger merge --backend fsdp \
+  --local_dir "$checkpoint/actor" --target_dir "models/$name"
+served=(--served-model-name "$name")
+if [ -d "models/$name/lora_adapter" ]; then # the merger leaves adapters beside the base weights
+  served=(--served-model-name weights --enable-lora --max-lora-rank 64 --lora-modules "$name=models/$name/lora_adapter")
+fi
+start vllm serve "models/$name" "${served[@]}" --host 127.0.0.1 --port 8001 >"results/$name.server.log" 2>&1
 server=$!
-trap 'kill "$server"' EXIT
 until curl --silent --fail --output /dev/null http://127.0.0.1:8001/health; do
   kill -0 "$server" || exit 1
   sleep 2
 done
 # Exit code 1 means that some prompts have no answer; the command, repeated, goes on with them.
-calipers generate data/val.parquet -o "results/$run.jsonl" \
-  --model "vllm/$run" --base-url http://127.0.0.1:8001/v1 --temperature 0
-calipers score "results/$run.jsonl" -o "results/$run.scores.jsonl" \
-  --judge "${EVALUATOR:-openai/gpt-5-mini}" --protocol checklist
+run calipers generate data/val.parquet -o "results/$name.jsonl" \
+  --model "vllm/$name" --base-url http://127.0.0.1:8001/v1 --temperature 0
+run calipers score "results/$name.jsonl" -o "results/$name.scores.jsonl" --judge "$EVALUATOR" --protocol checklist

@@ -81,7 +81,7 @@ def test_misspelt_keys_of_groups_and_trajectories_are_pointed_out(folder: Path, 
 
 def _write_two(path: Path, first: GroupResult, resource: ModuleType) -> None:
     """Write a result, and another for which there is no room."""
-    with Output(str(path)) as output:
+    with Output(str(path), kept="") as output:
         output.write(first)
         most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, most))

@@ -46,6 +46,7 @@ def test_a_mistake_is_a_sentence(folder: Path, calipers: Calipers):
     ]
     assert mismatches(calipers, cases) == []
     assert not Path("page.html").exists()
+    assert not Path("other.html").exists()
 
 
 def test_a_bad_line_makes_the_exit_code_1(folder: Path, calipers: Calipers):

@@ -97,15 +97,17 @@ def test_what_fits_stays_as_it_is_and_only_a_single_word_is_longer(text: str, wi
         assert wrap_words(text, width) == text
 
 
-def test_the_first_ten_bad_lines_are_told_and_all_are_counted() -> None:
+def test_of_bad_lines_three_for_each_reason_and_ten_in_all_are_told_and_all_are_counted() -> None:
     said: list[str] = []
     bad = BadLines(said.append)
     for line in range(1, 1500):
-        bad(InputError("not JSON", source="f.jsonl", line=line))
-        if line == 10:
-            assert (len(said), bad.told) == (10, "10 (reported above; not scored)")
-    assert said[9:] == ["Error: f.jsonl:10: not JSON", "Error: further lines are like these; they are only counted"]
-    assert (bad.count, bad.told) == (1499, "1,499 (the first 10 reported above; not scored)")
+        bad(InputError("not JSON" if line < 1000 else f"value {line}", source="f.jsonl", line=line))
+        if line == 3:
+            assert (len(said), bad.told) == (3, "3 (reported above; not scored)")
+    shown = [*(f"f.jsonl:{n}: not JSON" for n in (1, 2, 3)), *(f"f.jsonl:{n}: value {n}" for n in range(1000, 1007))]
+    further = "Error: further lines like these are only counted"
+    assert said == [*(f"Error: {line}" for line in shown[:3]), further, *(f"Error: {line}" for line in shown[3:])]
+    assert (bad.count, bad.told) == (1499, "1,499 (10 of them reported above; not scored)")
 
 
 def test_reasons_that_differ_only_in_figures_are_one_and_the_rest_is_counted():

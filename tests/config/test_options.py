@@ -226,6 +226,7 @@ def test_an_error_of_a_command_names_flags_in_place_of_arguments() -> None:
         "expected=True needs log-probabilities": "--expected needs log-probabilities",
         "panel='vote': it must be one of": "--panel vote: it must be one of",
         "budget={'calls': 3}: too few": "--budget {'calls': 3}: too few",
+        "grading: reward='clip': it must be": "--grading reward='clip': it must be",
         "http://host/v1?seed=3 and absolute=True": "http://host/v1?seed=3 and absolute=True",
     }
     assert {text: with_flags(text) for text in cases} == cases

@@ -190,7 +190,8 @@ async def test_parts_and_foreign_keys_are_in_the_result() -> None:
 def test_settings_that_cannot_work_are_refused() -> None:
     cases: list[tuple[Any, str]] = [
         ({"combine": "sum"}, "combine='sum'"), ({"code": "some"}, "code='some'"), ({"threshold": 2}, "threshold=2"),
-        ({"floor": "a"}, "floor='a'"), ({"combine": "verif_code", "code": "all"}, "leave code= out"),
+        ({"floor": "a"}, "floor='a'"),
+        ({"floor": None}, "floor=None"), ({"combine": "verif_code", "code": "all"}, "leave code= out"),
         ({"checks": ["regex"]}, "'regex' is not a verifier"), ({"gates": 7}, "gates=7: it must be a list"),
         ({"gates": [7]}, "7 is not a verifier"), ({"checks": 7}, "7 is not a verifier"),
         ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward range"),

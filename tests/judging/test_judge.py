@@ -294,6 +294,7 @@ def test_settings_that_cannot_work_are_refused_at_once():
         ({"panel": "vote"}, "all, cycle, fallback"),
         ({"quorum": 2}, "counts judges, and there is only one"),
         ({"weights": [1.0]}, "weights= are for panels"),
+        ({"panel": {"weights": 1}}, "weights=1: it must be a list of numbers"),
         ({"error_correlation": 0.4}, "error_correlation= is for panels"),
         ({"at_once": 8, "protocol": "pairwise"}, "at_once=8 needs protocol=listwise"),
         ({"at_once": 3}, "a whole number from 4"),

@@ -152,6 +152,9 @@ async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(
         faulty.get["/v1/models"] = models
         with pytest.raises(ConfigError, match=words):
             await vllm_at(faulty.url).check()
+    faulty.get["/v1/models"] = error(401, "no")
+    with pytest.raises(ConfigError, match="check the api_key that was given"):
+        await vllm_at(faulty.url, api_key="k").check()
     with pytest.raises(ConfigError, match="is the server running, and is this its address"):
         await vllm_at("http://127.0.0.1:9/v1").check()
     with pytest.raises(ConfigError, match="should the address begin with http://"):

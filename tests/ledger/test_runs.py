@@ -80,6 +80,32 @@ async def test_a_deadline_replays_without_waiting(tmp_path: Path):
     assert await replayed_lines(tmp_path / "l.db") == lines
 
 
+async def test_a_call_that_an_interruption_cut_off_is_not_in_the_results_of_the_run_that_goes_on(tmp_path: Path):
+    class Hangs(SimulatedJudge):
+        async def complete(self, request: JudgeRequest) -> Completion:
+            asks.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    asks = asyncio.Event()
+    interrupted = asyncio.ensure_future(scored(tmp_path / "l.db", Hangs(QUALITY), GROUPS))
+    await asks.wait()
+    interrupted.cancel()
+    await asyncio.wait([interrupted])
+    again = await scored(tmp_path / "l.db", SimulatedJudge(QUALITY), GROUPS)
+    assert again == await scored(tmp_path / "other.db", SimulatedJudge(QUALITY), GROUPS)
+
+
+async def test_a_context_window_that_a_user_set_is_not_that_of_later_runs(tmp_path: Path):
+    windows = []
+    for calls in ({"context_window": 1500}, {}, {"context_window": 1500}):
+        async with Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", calls=calls) as judge:
+            await judge.score_group(GROUPS[0])
+        with Ledger(tmp_path / "l.db") as ledger:
+            windows.append(Replayer(ledger).recorded.settings["judges"][0]["context_window"])
+    assert windows == [1500, None, 1500]
+
+
 async def test_a_recorded_judge_can_stand_in_for_the_live_one(tmp_path: Path):
     path = tmp_path / "l.db"
     lines = await scored(path, SimulatedJudge(QUALITY, Noise(0.1)), GROUPS)

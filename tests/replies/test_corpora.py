@@ -24,15 +24,16 @@ DATA = Path(recorded_data())
 def test_recorded_replies_are_read_exactly_or_asked_again():
     counts = Counter(grade(extract_scores(text, ids, scale=scale), truth) for text, ids, scale, truth in _recorded())
     assert counts["WRONG"] == 0
-    assert counts["exact"] >= 50
+    assert counts["exact"] >= 53
 
 
 def test_the_zoo_is_hardly_ever_read_wrongly():
     rows = list(zoo.replies())
     graded = [grade(extract_scores(text, ids, scale=scale), truth) for text, ids, scale, truth in rows]
     wrong = [text for (text, *_), one in zip(rows, graded, strict=True) if one == "WRONG"]
-    assert len(wrong) <= 4, wrong
-    assert Counter(graded)["exact"] >= 175
+    assert len(wrong) <= 2, wrong
+    assert Counter(graded)["exact"] >= 190
+    assert Counter(graded)["in part"] <= 21
 
 
 @pytest.mark.slow
@@ -53,15 +54,15 @@ def test_recorded_choices_rankings_and_verdicts_are_read():
     assert counts["exact"] >= 385
 
 
-@pytest.mark.parametrize("damages", [damage.TUNED, damage.UNSEEN], ids=["tuned", "unseen"])
-def test_damaged_verdicts_are_read_rightly_or_not_at_all(damages: tuple[damage.Damage, ...]):
+@pytest.mark.parametrize(("damages", "least"), [(damage.TUNED, 205), (damage.UNSEEN, 155)], ids=["tuned", "unseen"])
+def test_damaged_verdicts_are_read_rightly_or_not_at_all(damages: tuple[damage.Damage, ...], least: int):
     exact = 0
     for seed in range(300):
         sample = damage.damaged(seed, damages)
         scores = extract_scores(sample.text, sample.ids, scale=sample.scale).scores
         assert scores.items() <= {id_: float(score) for id_, score in sample.truth.items()}.items(), sample.text
         exact += len(scores) == len(sample.truth)
-    assert exact >= 130
+    assert exact >= least
 
 
 def test_no_cut_of_a_verdict_gives_another_score():

@@ -144,6 +144,15 @@ async def test_a_request_may_say_how_long_it_waits_and_is_not_compressed(faulty:
         for wait, applied in (("Wait=1", "wait=1"), ("respond-async, wait = 1", "wait=1")):
             reply = await server.post("/v1/rollouts", THREE[0], headers={"Prefer": wait})
             assert (reply.status, reply.headers["preference-applied"]) == (202, applied)
+        new, sibling = (rollout(index, size=2, group="new") for index in range(2))
+        began, at_once = time.perf_counter(), {"headers": {"Prefer": "wait=0"}}
+        assert (await server.post("/v1/rollouts", new, **at_once)).status == 202
+        assert rewards(await server.rollouts(sibling)) == [0.5]
+        assert rewards(await server.rollouts(new, **at_once)) == [0.5]
+        assert time.perf_counter() - began < 1
+        for wait in ("-5", "abc", "1.5", ""):
+            refused = await server.post("/v1/rollouts", new, headers={"Prefer": f"wait={wait}"})
+            assert (refused.status, "whole number" in refused.body["error"]) == (400, True), wait
         packed = gzip.compress(json.dumps(THREE[0]).encode())
         reply = await server.post("/v1/rollouts", packed, headers={"Content-Encoding": "gzip"})
         assert (reply.status, reply.body["kind"]) == (415, "compressed")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from calipers.ledger.sqlite import Ledger
 from calipers.server import collector
 from http_judge import worth
 from served import GROUP, THREE, questions, rewards, rollout, served, until
@@ -175,6 +177,7 @@ async def test_no_body_however_broken_is_more_than_a_refusal(faulty: FaultyServe
             for path in ("/v1/rollouts", "/v1/groups", "/openrlhf", "/slime/remote_rm", "/verify"):
                 reply = await server.post(path, body)
                 assert reply.status in {400, 422}, (path, reply.text)
+        assert "surrogate" not in (await server.post("/v1/rollouts", b'{"index": NaN}')).text
         for half in (b'{"group_id": "\\ud800"}', b'{"group_id": "\\udfffabcdefghi"}'):
             reply = await server.post("/v1/rollouts", half)
             assert (reply.status, "half of a surrogate pair" in reply.body["error"]) == (400, True), reply.text
@@ -198,6 +201,26 @@ async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty:
         bodies: tuple[Any, ...] = ({"trajectories": []}, infinite)
         assert [(await server.post("/v1/groups", one)).status for one in bodies] == [422, 422]
     assert questions(faulty) == 1
+
+
+async def test_an_id_names_one_group_of_its_run_however_it_came(faulty: FaultyServer, tmp_path: Path):
+    ledger, whole = str(tmp_path / "l.db"), {**GROUP, "group_id": "whole"}
+    other = {**whole, "trajectories": whole["trajectories"][:2]}
+    refused = [("/v1/groups", other), ("/v1/groups", {**GROUP, "group_id": "g"})]
+    refused += [("/v1/rollouts", {**THREE[0], "group_id": "whole"})]
+    with contextlib.closing(Ledger(ledger)) as of_another_command:
+        first: list[str] = []
+        for _ in range(2):
+            async with served(faulty, ledger=ledger) as server:
+                answers = [*(await server.rollouts(*THREE)), await server.post("/v1/groups", whole)]
+                answers.append(await server.post("/v1/groups", {**other, "run": "b"}))
+                first = first or [one.text for one in answers]
+                assert [one.text for one in answers] == first
+                assert [(await server.post(*one)).body["kind"] for one in refused] == ["conflict"] * 3
+            row = ("whole", '{"trajectories": []}', "{}")
+            of_another_command.put("INSERT INTO groups SELECT max(run), max(position) + 1, ?, ?, ? FROM groups", row)
+            await of_another_command.commit()
+    assert questions(faulty) == 2
 
 
 async def test_a_rollouts_policy_version_reaches_the_metrics(faulty: FaultyServer):

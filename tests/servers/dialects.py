@@ -102,14 +102,6 @@ def _anthropic(status: int, message: str, kind: str = "invalid_request_error") -
     return Answer(status, {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"})
 
 
-def _azure(asked: Asked) -> Answer | None:
-    if asked.headers.get("api-key") != "k" or "authorization" in asked.headers:
-        return error(401, "Access denied due to invalid subscription key or wrong API endpoint.")
-    if asked.path != "/openai/deployments/judge/chat/completions?api-version=2024-06-01":
-        return error(404, "Resource not found")
-    return None
-
-
 def _llama_cpp_garbles(asked: Asked) -> Answer | None:
     words = "The model produced output that does not match the expected peg-native format"
     return error(500, words, type="server_error") if _form(asked) else None
@@ -174,9 +166,8 @@ DIALECTS: Mapping[str, Dialect] = {
         ],
     ),
     "Azure, an old API version": Dialect(
-        "azure/judge",
-        [_azure, _form_is("json_schema", "json_schema is enabled only for api versions 2024-08-01 and later")],
-        query="?api-version=2024-06-01",
+        "openai/judge",
+        [_form_is("json_schema", "json_schema is enabled only for api versions 2024-08-01 and later")],
     ),
     "Anthropic, newest": Dialect(
         "anthropic/claude",

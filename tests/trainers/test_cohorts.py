@@ -166,28 +166,50 @@ async def test_at_the_deadline_a_quorum_is_judged_and_with_fewer_nobody_gets_a_r
     assert {task.result().reason for task in joined} == {None if 0.1 in expected else why}
 
 
-async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=4, deadline=60)
-    joined = begin(cohorts, "u", (10, 20))
-    await settle()
+async def test_who_comes_after_a_short_group_is_the_next_group_or_a_straggler(timers: Timers, judge: Worth) -> None:
+    lost: list[str] = []
+    cohorts = Cohorts(judge, size=3, deadline=60, on_lost=lambda name, _: lost.append(name))
+
+    async def rewards_of(*worths: int) -> list[float | None]:
+        joined = [asyncio.ensure_future(cohorts.join("u", says(worth, id=f"{worth}"))) for worth in worths]
+        await settle()
+        timers.pass_time(60 if len(worths) < 3 else 0)
+        return await rewards(joined)
+
+    for step in range(3):  # one member never comes; its key's next group has other ids, and loses nobody
+        assert await rewards_of(step, 50 + step) == [step / 100, (50 + step) / 100]
+        assert await rewards_of(10 + step, 20 + step, 30 + step) == [(tens + step) / 100 for tens in (10, 20, 30)]
+    assert await rewards_of(90) == [None]
+    assert lost == ["u"]
+    assert await rewards_of(91, 92) == [None, None]  # both that were missing
     timers.pass_time(60)
-    await asyncio.gather(*joined)
-    late = [await cohorts.join("u", says(worth)) for worth in (30, 40)]
-    assert late == [MemberResult(None, "it arrived after its group had been judged without it")] * 2
-    # Now that all four have come, the key is free: the next four are the next group of this prompt.
-    assert await rewards(begin(cohorts, "u", (1, 2, 3, 4))) == [0.01, 0.02, 0.03, 0.04]
-    assert judge.worths == [[10, 20], [1, 2, 3, 4]]
-    assert timers.waiting == {}
+    assert await rewards_of(1, 2) == [0.01, 0.02]
+    cohorts.report_lost("u")  # the straggler
+    timers.pass_time(60)
+    assert lost == ["u"]
+    assert (len(judge.seen), timers.waiting, cohorts._closed) == (7, {}, {})
 
 
-async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, deadline=60)
-    joined = [asyncio.ensure_future(cohorts.join("u", says(10, id=name))) for name in ("0", "1")]
-    await settle()
-    timers.pass_time(60)
-    await asyncio.gather(*joined)
-    again = [cohorts.join("u", says(worth, id=name)) for name, worth in (("0", 1), ("1", 2), ("2", 3))]
-    assert [share.reward for share in await asyncio.gather(*again)] == [0.01, 0.02, 0.03]
+async def test_the_same_member_again_is_one_member_until_a_caller_has_its_result(timers: Timers, judge: Worth) -> None:
+    for deadline in (60, None):
+        cohorts = Cohorts(judge, size=3, deadline=deadline)
+        member = says(10, id="a")
+        gone, waits = (asyncio.ensure_future(cohorts.join("u", member)) for _ in range(2))
+        await settle()
+        gone.cancel()
+        with pytest.raises(InputError, match="already has a member with the id 'a'"):
+            await cohorts.join("u", says(20, id="a"))
+        assert not waits.done()
+        cut = asyncio.ensure_future(cohorts.join("u", says(20, id="b")))
+        await settle()
+        cut.cancel()
+        last = begin(cohorts, "u", (30,))
+        again = asyncio.ensure_future(cohorts.join("u", member))  # while it is judged
+        assert await rewards([waits, again, *last]) == [0.1, 0.1, 0.3]
+        if deadline is not None:
+            assert await rewards([asyncio.ensure_future(cohorts.join("u", says(20, id="b")))]) == [0.2]
+        assert not cohorts._groups
+    assert judge.worths == [[30, 10, 20]] * 2
 
 
 # --- members that cannot enter ---------------------------------------------------------------------------------------
@@ -208,14 +230,13 @@ async def test_an_unreadable_member_gets_the_reason_at_once_and_its_siblings_do_
 
 
 async def test_a_member_of_another_size_group_or_id_is_refused_and_not_waited_for(judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=5, deadline=None)
+    cohorts = Cohorts(judge, size=4, deadline=None)
     first = asyncio.ensure_future(cohorts.join("u", says(10, id="a"), group=GROUP))
     await settle()
-    with pytest.raises(InputError, match="group 'u' has 5 members, but this member joins a group of 2"):
+    with pytest.raises(InputError, match="group 'u' has 4 members, but this member joins a group of 2"):
         await cohorts.join("u", says(20), size=2, group=GROUP)
     refused: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         (says(20), {**GROUP, "rubric": "Be brief."}, "another context, tools, rubric or id"),
-        (says(20, id="a"), GROUP, "already has a member with the id 'a'"),
         (says(20), {"rubric": 7}, "'rubric' must be text"),
     ]
     for member, group, words in refused:
@@ -232,17 +253,6 @@ def test_settings_that_cannot_work_are_refused(judge: Worth) -> None:
 
 
 # --- callers that leave, and judges that fail ------------------------------------------------------------------------
-
-
-async def test_a_caller_that_is_cancelled_leaves_and_is_not_waited_for(judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3)
-    gone, stays = begin(cohorts, "u", (10, 20))
-    await settle()
-    gone.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await gone
-    assert await rewards([stays, *begin(cohorts, "u", (30,))]) == [0.2, 0.3]
-    assert judge.worths == [[20, 30]]
 
 
 async def test_what_the_judge_raises_is_raised_in_each_caller() -> None:
@@ -324,9 +334,9 @@ def test_whatever_happens_every_member_gets_its_own_reward_or_a_reason(
             else:
                 timers.pass_time(amount)
             await settle()
-        timers.pass_time(60)
-        await settle()
-        timers.pass_time(60)
+        for _ in range(3):
+            timers.pass_time(60)
+            await settle()
         for which, amount, task in joined:
             if not task.cancelled():
                 result = task.result()
@@ -334,7 +344,7 @@ def test_whatever_happens_every_member_gets_its_own_reward_or_a_reason(
                 assert result.reward is None or result.reward == pytest.approx(amount / 100, rel=2**-16)  # even ties
                 assert result.group is None or result.group.group_id == f"u{which}"
         assert all(min(size, quorum) <= len(group.trajectories) <= size for group in judge.seen)
-        assert (timers.waiting, cohorts._groups, cohorts._judging) == ({}, {}, set())
+        assert (timers.waiting, cohorts._groups, cohorts._closed, cohorts._judging) == ({}, {}, {}, set())
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     with pytest.MonkeyPatch.context() as patch:

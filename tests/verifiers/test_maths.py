@@ -56,6 +56,9 @@ VERDICTS: list[tuple[str, dict[str, bool | None]]] = [
     (r"\$5", {r"\boxed{500\text{ cents}}": None}),
     (r"\begin{pmatrix}1\\2\end{pmatrix}", {r"\boxed{(1,2)}": None}),
     ("(1+t, 2-t)", {r"\boxed{(1+s, 2-s)}": None}),
+    (r"\frac{\pi}{4} + n\pi", {r"\boxed{-\frac{3\pi}{4} + n\pi}": None, r"\boxed{\frac{\pi}{4}}": None}),
+    ("2k + 1", {r"\boxed{2k - 1}": None, r"\boxed{2x + 1}": None}),
+    ("1010_2", {r"\boxed{10}": False, r"\boxed{1011_2}": False, r"\boxed{1010}": True}),
     (r"\pi k, k \in \mathbb{Z}", {r"\boxed{\pi n, n \in \mathbb{Z}}": None}),
     ("7", {r"\boxed{9^{9^{9^{9}}}!}": None}),  # what takes for ever ends, and is no verdict
 ]  # fmt: skip

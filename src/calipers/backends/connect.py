@@ -62,7 +62,7 @@ def find_backend(
     added to every request.
 
     ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``. Without ``base_url``, requests
-    go to the address in the environment (OPENAI_BASE_URL, OLLAMA_HOST ...), else to the provider's usual address.
+    go to the address in the environment (OPENAI_BASE_URL ...), else to the provider's usual address.
 
     Raises ConfigError for an unknown name, a key that is not set, and an option that does not apply.
     """
@@ -89,10 +89,12 @@ def find_backend(
             )
         return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
     at, how = request_target(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
-    carried = {"headers": {**dict(at.headers), **(headers or {})}} if at.headers or headers else {}
+    key_source = at.key_variable if at.key else f"{how.key}, which is not set"
+    key_source = key_source if api_key is None else "the api_key that was given"
+    carried = {"headers": headers} if headers else {}
     made = full(
         registry.load_object(how.backend)(
-            model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
+            model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=key_source, **carried, **how.options
         )
     )
     _log_address(name, made.endpoint, at.named_by)

@@ -29,15 +29,15 @@ class HttpBackend(Negotiated):
     """Sends requests to ``model`` at ``path`` below ``base_url``, over one session per event loop.
 
     ``headers`` are added to every request and replace ours of the same name. ``timeout`` is in seconds for one request.
-    Errors name ``api_key_env`` as the key's source and never show a key. ``lists_models`` is False if the server's list
-    of models does not show whether ``model`` exists. ``routing`` are body parameters for every request with structured
-    output. ``refused`` is what an earlier run learned. Raises ConfigError for an address or a header that cannot work.
+    Errors name ``api_key_env`` as the key's source and never show a key. ``routing`` are body parameters for every
+    request with structured output. ``refused`` is what an earlier run learned. Raises ConfigError for an address or a
+    header that cannot work.
     Each API has a subclass whose ``complete`` writes a request body and reads the reply.
     """
 
     path: ClassVar[str]
 
-    def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
+    def __init__(
         self,
         model: str,
         *,
@@ -45,7 +45,6 @@ class HttpBackend(Negotiated):
         api_key: str | None = None,
         headers: Mapping[str, str] | None = None,
         routing: Mapping[str, Any] | None = None,
-        lists_models: bool = True,
         timeout: float = 120.0,
         refused: Iterable[str] = (),
         api_key_env: str | None = None,
@@ -57,7 +56,7 @@ class HttpBackend(Negotiated):
         server, path = parts.netloc.rpartition("@")[2], parts.path.rstrip("/")
         self.host = parts.hostname or ""
         self.url = self.endpoint = urlunsplit((parts.scheme, server, path, "", ""))
-        self._routing, self._lists_models = routing, lists_models
+        self._routing = routing
         sent = _headers(parts, self.key_headers((api_key or "").strip()), headers or {})
         self.peer = Peer(model, api_key_env or "the API key", secrets_in(sent))
         self._http = cache(partial(_client, urlunsplit((parts.scheme, server, path, parts.query, "")), sent, timeout))
@@ -95,8 +94,6 @@ class HttpBackend(Negotiated):
             raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
-        if not self._lists_models:
-            return []
         offered = listed_models(reply)
         if offered is None:
             page = excerpt(reply.body.decode("utf-8", "replace"), self.peer.secrets) if is_web_page(reply) else ""

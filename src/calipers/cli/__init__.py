@@ -7,6 +7,7 @@ sentence and the remedy, never a traceback.
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 
 import click
 
@@ -71,12 +72,18 @@ def app(context: click.Context, config: str | None, log_level: str | None) -> No
 
 
 def _with_place(error: click.ClickException) -> click.ClickException:
-    """Return an error that says where an option of ``calipers`` itself belongs if it stands after a command's name."""
+    """Return an error that says where an option belongs which a command does not have: of ``calipers`` itself, before
+    the command; like none of the command's, perhaps in the request to the judge.
+    """
     if not isinstance(error, click.NoSuchOption) or error.ctx is None or error.ctx.parent is None:
         return error
     name = error.option_name
     if not any(name in option.opts for option in app.params):
-        return error
+        known = [flag for option in error.ctx.command.params for flag in option.opts]
+        if "--param" not in known or get_close_matches(name, known, n=1, cutoff=0.75):
+            return error
+        parameter = f"--param {name.lstrip('-').replace('-', '_')}=VALUE"
+        return click.UsageError(f"No such option {name!r}. Does the judge's server take it? {parameter}", error.ctx)
     command = error.ctx.command_path.removeprefix("calipers ")
     return click.UsageError(f"{name} belongs before the command: calipers {name} ... {command} ...", error.ctx)
 

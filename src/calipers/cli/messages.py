@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +20,7 @@ from calipers.types.encoding import counted, printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-_BAD_LINES_SHOWN = 10
+_BAD_LINES_SHOWN, _OF_ONE_REASON = 10, 3
 _FIGURES = re.compile(r"\d[\d,.]*(?<=\d)")
 """A number in a reason."""
 
@@ -88,7 +88,8 @@ def tells_if_interrupted(text: str) -> Iterator[None]:
 
 @dataclass(slots=True)
 class BadLines:
-    """Reports the first lines that cannot be read, and counts the others: a wrong file may have thousands.
+    """Reports the first lines that cannot be read, three for each reason, and counts the others: a wrong file may have
+    thousands.
 
     ``kind`` is "Note" for lines that are read, but perhaps not as they are meant.
     """
@@ -96,18 +97,23 @@ class BadLines:
     tell: Callable[[str], None] = print_message
     kind: str = "Error"
     count: int = 0
+    shown: int = 0
+    _reasons: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, error: InputError) -> None:
-        self.count += 1
-        if self.count <= _BAD_LINES_SHOWN:
+        reason = str(error).removeprefix(f"{error.source}:{error.line}: ")
+        if self.shown < _BAD_LINES_SHOWN and self._reasons[reason] < _OF_ONE_REASON:
+            self._reasons[reason] += 1
+            self.shown += 1
             self.tell(f"{self.kind}: {error}")
-        elif self.count == _BAD_LINES_SHOWN + 1:
-            self.tell(f"{self.kind}: further lines are like these; they are only counted")
+        elif self.shown == self.count:
+            self.tell(f"{self.kind}: further lines like these are only counted")
+        self.count += 1
 
     @property
     def told(self) -> str:
         """How many lines could not be read, as text for the summary."""
-        shown = f"the first {_BAD_LINES_SHOWN} reported" if self.count > _BAD_LINES_SHOWN else "reported"
+        shown = f"{self.shown} of them reported" if self.count > self.shown else "reported"
         return f"{self.count:,} ({shown} above; not scored)"
 
 

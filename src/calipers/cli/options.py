@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
 from click.types import IntParamType
 
 from calipers import registry
@@ -73,10 +72,6 @@ class _RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versi
             meant = "" if near is None else f"; did you mean {near}?"
             self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}{meant}", param, ctx)
         return str(value)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's
-        """Return the names that begin with what is typed."""
-        return [CompletionItem(name) for name in self._registry.names() if name.startswith(incomplete)]
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - click's
         """Return all names in the registry, as the help shows them."""
@@ -259,8 +254,6 @@ def _option(option: Option, more: Mapping[str, Any]) -> CommandOption:
         attributes["is_flag"] = True  # is_flag=False, given explicitly, makes click accept the option without its value
     elif option.default is not None and not option.unset:
         attributes |= {"default": str(option.default) if option.reads else option.default, "show_default": True}
-    if option.flag in {"judge", "model"}:
-        attributes["shell_complete"] = _complete_judges
     names = [*([more["name"]] if "name" in more else []), *more.get("short", ()), f"--{option.flag}"]
     return CommandOption(names, **attributes)
 
@@ -280,14 +273,6 @@ def _type(option: Option) -> Any:
             kind = _FiniteRange(option.low, option.high, min_open=option.above, max_open=option.below)
             kind.name = "number"
     return kind
-
-
-def _complete_judges(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
-    """Return the beginnings of judges' names, such as ``openai/``, for the Tab key after ``--judge``."""
-    from calipers.backends.providers.known import PROVIDERS  # noqa: PLC0415 - only for the Tab key
-
-    names = [EMBEDDED, *(f"{name}/" for name in (*PROVIDERS, "litellm")), "local:", "profile:", "scripted:"]
-    return [name for name in names if name.startswith(incomplete)]
 
 
 def is_typed(name: str) -> bool:

@@ -94,10 +94,13 @@ def _is_writable(text: str) -> bool:
 
 
 class Output:
-    """Writes result lines to the file ``out``, or to stdout for ``-``. Raises ConfigError if it cannot be written."""
+    """Writes result lines to the file ``out``, or to stdout for ``-``. Raises ConfigError if it cannot be written.
 
-    def __init__(self, out: str) -> None:
-        self._out = out
+    ``kept`` says in that error what is not lost.
+    """
+
+    def __init__(self, out: str, *, kept: str) -> None:
+        self._out, self._kept = out, kept
         self._file: TextIO | None = sys.stdout if out == "-" else None
         self._stack = ExitStack()
         self._whole = 0
@@ -116,10 +119,7 @@ class Output:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise ConfigError(
-                f"--out {self._out}: cannot be written: {error.strerror}. What was answered is "
-                "recorded; fix that and run the same command again"
-            ) from error
+            raise ConfigError(f"--out {self._out}: cannot be written: {error.strerror}. {self._kept}") from error
 
     def _opened(self) -> TextIO:
         if self._file is None:

@@ -15,7 +15,7 @@ from rich.table import Column
 
 from calipers.cli.messages import print_log_with, reason_lines, wrap_words
 from calipers.rubric.unused_standards import UNUSED
-from calipers.types import GroupResult, TrajectoryGroup, Usage
+from calipers.types import Completion, GroupResult, JudgeRequest, Reading, TrajectoryGroup, Usage
 from calipers.types.encoding import counted
 
 _PLAIN_EVERY = 10.0
@@ -161,7 +161,7 @@ class Report:
         self._started = clock()
         self._title = f"{title}: " if title else ""
         self._total, self._budget = total, budget or {}
-        self._finished, self._written = _Tally(), _Tally()
+        self._finished, self._written, self._unreadable = _Tally(), _Tally(), 0
         self.groups, self.trajectories = self._written.groups, self._written.trajectories
         self._reasons: Counter[str] = Counter()
         self._warnings: Counter[str] = Counter()
@@ -191,6 +191,10 @@ class Report:
         self._move()
         return result
 
+    def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:  # noqa: ARG002
+        """Count a reply in which no judgment can be read. A verdict that a canary won was readable."""
+        self._unreadable += reading.outcome == "rejected" and not (reading.canary and reading.canary.won)
+
     def _move(self) -> None:
         # Results from a ledger or another process are written without a word that they have finished.
         done = max(self._finished, self._written, key=lambda one: one.groups.total())
@@ -202,12 +206,14 @@ class Report:
         ``bad_lines`` says how many lines could not be read.
         """
         out = "" if out == "-" else out
+        details = f", {reused:,} of them from the ledger" if reused else ""
+        details += f", {self._unreadable:,} unreadable" if self._unreadable else ""
         done, elapsed = self._written, self._clock() - self._started
         lines = [
             ("groups", counts_by_status(self.groups)),
             ("trajectories", counts_by_status(self.trajectories)),
             ("bad lines", bad_lines),
-            ("judge answers", f"{done.calls:,}{f', {reused:,} of them from the ledger' if reused else ''}"),
+            ("judge answers", f"{done.calls:,}{details}"),
         ]
         if in_vain := done.attempts - done.calls:
             billed = f", {done.unusable:,} of them with a billed reply" if done.unusable else ""

@@ -42,12 +42,8 @@ def score(groups: str, out: str, **options: Any) -> int:
     if options["estimate"]:
         return _print_estimate(run)
     run.require_writable()
-    kept = "There is no ledger, so the same command begins anew; --ledger keeps answers."
-    if run.ledger is not None:
-        name = url_without_password(run.ledger)
-        kept = f"Answers are in the ledger {name}: run the same command again to continue."
     try:
-        with tells_if_interrupted(kept):
+        with tells_if_interrupted(run.kept):
             return asyncio.run(_score(run))
     finally:
         if run.target != out:
@@ -60,11 +56,15 @@ class ScoreRun:
     def __init__(self, groups: str, out: str, options: dict[str, Any]) -> None:
         self.groups, self.out, self.options = groups, out, options
         self.ledger: str | None = options["ledger"] or (None if out == "-" else f"{out}.ledger.db")
+        self.kept = "There is no ledger, so the same command begins anew; --ledger keeps answers."
+        if self.ledger is not None:
+            name = url_without_password(self.ledger)
+            self.kept = f"Answers are in the ledger {name}: run the same command again to continue."
         self.budget = given_options(options, "budget").get("budget")
         self.console = Terminal(stderr=True)
         self.report = Report(self.console, total=_count_lines(groups), budget=self.budget, live=not _shows_results(out))
         self.bad = BadLines(self.report.say)
-        self.kept = Kept.of(out) if options["only"] else Kept()
+        self.scored = ScoredLines.of(out) if options["only"] else ScoredLines()
         self.target = f"{out}.part" if options["only"] else out
 
     def require_writable(self) -> None:
@@ -88,7 +88,7 @@ class ScoreRun:
 
     def add(self, output: Output, result: GroupResult) -> None:
         """Write a group's result after the lines that are kept before it, count it, and print it with --verbose."""
-        self.kept.write(output)
+        self.scored.write(output)
         output.write(result)
         self.report.add(result)
         if self.options["verbose"]:
@@ -125,12 +125,12 @@ async def _score(run: ScoreRun) -> int:
             report.say(f"Warning: {warning}")
         source = read_groups(run.groups, reader=options["reader"], strict=options["strict"], on_error=on_error)
         rules = Rules.of(options, judge)
-        output = stack.enter_context(Output(run.target))
+        output = stack.enter_context(Output(run.target, kept=run.kept))
         # If the ledger has answers, a judge that refuses every question stops nothing: groups without recorded answers
         # fail.
         stops = not judge.has_recorded_answers()
         # Closed before the ledger, so that calls in flight can still be recorded.
-        asked = run.kept.others(rules.prepared(source, on_error))
+        asked = run.scored.others(rules.prepared(source, on_error))
         results: Any = rules.scoring(judge).score_groups(asked, ordered=True)
         stack.push_async_callback(results.aclose)
         async for result in results:
@@ -138,7 +138,7 @@ async def _score(run: ScoreRun) -> int:
                 await judge.require_answering()
             run.add(output, result)
         run.require_results()
-        run.kept.write(output)
+        run.scored.write(output)
         reused = judge.store.reused
     return run.end(reused=reused)
 
@@ -149,7 +149,7 @@ def _print_estimate(run: ScoreRun) -> int:
 
     def shown(judge: Any) -> Any:
         standards = judge.settings.standards if options["reference"] else None
-        return run.kept.others(Rules(standards=standards).prepared(source, bad))
+        return run.scored.others(Rules(standards=standards).prepared(source, bad))
 
     arguments = judge_arguments_of(options, ledger=None, debug=False)
     found = asyncio.run(estimate_judging(arguments, shown, reply_tokens=tokens))
@@ -159,7 +159,7 @@ def _print_estimate(run: ScoreRun) -> int:
     return int(bool(bad.count))
 
 
-class Kept:
+class ScoredLines:
     """The lines of a result file, ``rows`` by group, that stay when only the other groups are judged again."""
 
     def __init__(self, rows: Mapping[str, Mapping[str, Any]] | None = None) -> None:
@@ -226,7 +226,7 @@ async def _replay(location: str, out: str, run: int | None) -> int:
         store = Replayer(ledger, run)
         judge = Judge.replaying(Settings.of(store.recorded.settings), store)
         report = Report(Terminal(stderr=True), total=None, live=not _shows_results(out))
-        with report, Output(out) as output:
+        with report, Output(out, kept="Nothing in the ledger has changed.") as output:
             async for result in judge.score_groups(store.groups(), ordered=True):
                 output.write(result)
                 report.add(result)

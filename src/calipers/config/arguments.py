@@ -58,6 +58,12 @@ def require_range(name: str, value: object) -> None:
     raise ConfigError(f"{name}={value!r}: it must be two numbers, the lower one first")
 
 
+def require_weights(name: str, value: object) -> None:
+    """Raise ConfigError unless the option ``value`` is a list of finite numbers."""
+    if not isinstance(value, list | tuple) or None in map(finite_number, value):
+        raise ConfigError(f"{name}={value!r}: it must be a list of numbers, one for each judge, such as [2, 1, 1]")
+
+
 def require_params(name: str, value: object) -> None:
     """Raise ConfigError unless the option ``value`` maps names of request parameters to values that JSON can express.
 

@@ -36,6 +36,10 @@ def read_rubric_file(path: str, *, flag: str = "--rubric") -> str | Rubric:
         raise ConfigError(f"{flag} {path}: cannot be read ({why}); name a text file with the standards") from error
     if not text:
         raise ConfigError(f"{flag} {path}: the file is empty; leave {flag} out for the default rubric")
+    if path.endswith(".jsonl"):
+        raise ConfigError(
+            f"{flag} {path}: its lines are JSON; name a text file with the standards, or criteria in TOML"
+        )
     return text
 
 

@@ -123,17 +123,19 @@ def require_switched_on(flat: Mapping[str, Any]) -> None:
 
 def with_flags(text: str) -> str:
     """Return an error about a judge's options with the flags in place of their names in Python: ``--orders 2`` for
-    ``orders=2``, and ``--timeout 0`` for ``calls: timeout=0``.
+    ``orders=2``, ``--timeout 0`` for ``calls: timeout=0`` and ``--grading mode=x`` for ``grading: mode=x``.
     """
     shown = [option for option in flat_options().values() if option.section]
     flags = {option.key: option for option in shown}
     flags |= {f"{option.group}: {option.name}": option for option in shown if option.group}
     names = "|".join(sorted(flags, key=len, reverse=True))
-    pattern = rf"""(?<![\w.`'"?&-])({names})=('[^']*'|"[^"]*"|\{{[^}}]*\}}|\[[^]]*\]|[^\s,;:)]*)"""
+    fields = "|".join(option.key for option in shown if option.metavar == "KEY=VALUE")
+    value = r"""'[^']*'|"[^"]*"|\{[^}]*\}|\[[^]]*\]|[^\s,;:)]*"""
+    pattern = rf"""(?<![\w.`'"?&-])(?:({fields}): (?=\w+=)(\S+)|({names})=({value}))"""
 
     def flag(match: re.Match[str]) -> str:
-        option = flags[match[1]]
-        value = "" if option.kind == "flag" else match[2].strip("'\"")
+        option = flags[match[1] or match[3]]
+        value = match[2] or ("" if option.kind == "flag" else match[4].strip("'\""))
         return f"--{option.flag} {value}".rstrip()
 
     return re.sub(pattern, flag, text)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-from calipers.config.arguments import require_headers, require_params, require_range, require_watchers
+from calipers.config.arguments import require_headers, require_params, require_range, require_watchers, require_weights
 from calipers.config.flag_values import read_gradings, read_headers, read_params, read_price, read_weights
 from calipers.config.option import Group, nearest_name, option
 from calipers.errors import ConfigError
@@ -75,7 +75,7 @@ class Panel(Group):
 
     alone: ClassVar[str] = "mode"
     mode: PanelMode = option("panel", choices=get_args(PanelMode))
-    weights: Sequence[float] | None = option("weights", reads=read_weights)
+    weights: Sequence[float] | None = option("weights", check=require_weights, reads=read_weights)
     error_correlation: float = option("error_correlation")
 
 

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.guard.plain import PlainText, has_letters_beyond_ascii, hidden_texts, plain_text, split_name
+from calipers.guard.plain import PlainText, has_letters_beyond_ascii, has_long_run, hidden_texts, plain_text, split_name
 from calipers.guard.vocabulary import CERTAINTIES, Hit, word_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
 from calipers.types.encoding import read_packaged_toml
@@ -76,13 +76,11 @@ def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[
     for item, candidate in enumerate(view.candidates):
         texts = _texts_of(candidate.messages, context)
         known.update((yield from _search([text for _, text in texts if text not in known])))
-        hits = _attacks(candidate.messages, texts, known, context)
-        if hits:  # nearly always there are none
+        if hits := _attacks(candidate.messages, texts, known, context):  # nearly always there are none
             own = [replace(hit, message=hit.message - context) for hit in hits]
-            found[item] = tuple(
-                hit for hit in own if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"
-            )
-    return {item: hits for item, hits in found.items() if hits} if found else found
+            own = [hit for hit in own if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]
+            found |= {item: tuple(own)} if own else {}
+    return found
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0) -> tuple[Attack, ...]:
@@ -97,46 +95,46 @@ def find_attacks(messages: Sequence[Message], *, start: int = 0) -> tuple[Attack
 def _search(texts: Collection[str]) -> Steps[_Known]:
     """Return the attacks in each of ``texts``, in steps."""
     known: _Known = dict.fromkeys(texts, ())
-    size = 0
-    for text in _not_screened(known):
-        hits: list[Attack] = []
-        for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
-            piece = text[begin : begin + _PIECE + _OVERLAP]
-            size += len(piece) + 99
-            if size > _PIECE:
-                size = 0
-                yield
-            plain = plain_text(piece)
-            for shown in chain((plain,), map(plain_text, hidden_texts(piece, plain))):
-                if windows := _windows(shown):
-                    hits += yield from _attacks_in_text(shown, windows)
-        if hits:
-            known[text] = _most_certain_of_each_kind(hits)
+    for signed in _not_screened(known):
+        yield
+        for text in signed:
+            hits: list[Attack] = []
+            for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
+                piece = text[begin : begin + _PIECE + _OVERLAP]
+                plain = plain_text(piece)
+                for shown in chain((plain,), map(plain_text, hidden_texts(piece, plain))):
+                    yield
+                    if windows := _windows(shown):
+                        hits += yield from _attacks_in_text(shown, windows)
+            if hits:
+                known[text] = _most_certain_of_each_kind(hits)
     return known
 
 
-def _not_screened(texts: Iterable[str]) -> Iterator[str]:
+def _not_screened(texts: Iterable[str]) -> Iterator[Iterable[str]]:
     """Yield the ``texts`` that need a search: one look at many short ones passes nearly all of them.
 
-    Letters beyond ASCII are not looked at together, because a plain form may have another length.
+    Texts with letters beyond ASCII are not screened, because their plain form may have another length.
     """
     screened: list[str] = []
     size = 0
     for text in texts:
-        if len(text) > _SCREENED or has_letters_beyond_ascii(text):
-            yield text
+        if len(text) > _PIECE or has_letters_beyond_ascii(text):
+            yield (text,)
             continue
         screened.append(text)
-        size += len(text)
-        if size > _SCREENED:
-            yield from screened * _may_attack("\n".join(screened))
+        if (size := size + len(text)) > _SCREENED:
+            yield filter(_may_attack, screened if _may_attack("\n".join(screened)) else ())
             screened, size = [], 0
-    yield from screened * _may_attack("\n".join(screened))
+    yield from [filter(_may_attack, screened)] * _may_attack("\n".join(screened))
 
 
 def _may_attack(text: str) -> bool:
-    plain = plain_text(text)
-    return bool(_windows(plain)) or next(hidden_texts(text, plain), None) is not None
+    """Whether a text without letters beyond ASCII has a stem, a mark, or a run of letters that may be encoded."""
+    data = text.encode("ascii", "replace")
+    words = data.translate(_TO_WORDS)
+    marks = [mark for first, marks in _marks().items() if first in data for mark in marks if mark in data]
+    return bool(marks or [stem for stem in _stems(beyond_ascii=False) if stem in words]) or has_long_run(data)
 
 
 @cache
@@ -146,9 +144,9 @@ def _stems(*, beyond_ascii: bool) -> tuple[bytes, ...]:
 
 
 @cache
-def _marks() -> Mapping[str, Sequence[str]]:
+def _marks() -> Mapping[bytes, Sequence[bytes]]:
     found: Mapping[str, Sequence[str]] = read_packaged_toml("calipers.guard", "words.toml")["marks"]
-    return found
+    return {first.encode(): [mark.encode() for mark in marks] for first, marks in found.items()}
 
 
 def _attacks_in_text(text: PlainText, windows: Sequence[tuple[int, int]]) -> Steps[list[Attack]]:
@@ -178,12 +176,11 @@ def _windows(text: PlainText) -> list[tuple[int, int]]:
 
     They are empty for nearly all texts. A text with only a mark of forged layout has an empty window.
     """
-    shown, plain = text.shown, text.plain
+    plain = text.plain
     data = plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
     stems = [stem for stem in _stems(beyond_ascii=text.beyond_ascii) if stem in data]
     if not stems:
-        begun = [marks for first, marks in _marks().items() if first in shown]
-        return [(0, 0)] if any(mark in shown for marks in begun for mark in marks) else []
+        return [(0, 0)] * _may_attack(text.shown)
     words = data.decode("utf-8", "surrogatepass")  # in the same positions as in ``plain``
     windows: list[tuple[int, int]] = []
     for place in sorted(match.start() for stem in stems for match in re.finditer(stem.decode(), words)):
@@ -263,7 +260,7 @@ def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:
 
 def _collect(value: Any, found: list[str], depth: int, skipped: frozenset[str] = _IDS) -> None:
     """Collect the texts in a part of a message, including names and arguments of tool calls and unusual keys."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for key, inner in value.items() if depth else ():
             if not isinstance(inner, str):
                 _collect(inner, found, depth - 1)
@@ -277,7 +274,7 @@ def _collect(value: Any, found: list[str], depth: int, skipped: frozenset[str] =
                 found.append(split_name(key))
     elif isinstance(value, str):
         found.append(value)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list):
         for inner in value if depth else ():
             _collect(inner, found, depth - 1)
 

@@ -113,6 +113,11 @@ def split_name(name: str) -> str:
     return name if name.islower() else _HUMP.sub(" ", name)
 
 
+def has_long_run(data: bytes) -> bool:
+    """Whether a text, as bytes, has a run of letters and digits that may be encoded text."""
+    return _RUN in data.translate(_TO_RUNS)
+
+
 def hidden_texts(raw: str, text: PlainText) -> Iterator[str]:
     """Yield the text ``raw`` again for each disguise that it may have, decoded. Nothing is decoded twice.
 
@@ -129,7 +134,7 @@ def hidden_texts(raw: str, text: PlainText) -> Iterator[str]:
             yield from ("".join(chr(ord(char) - 0xE0000) for char in tags) for tags in _TAGS.findall(raw))
         if any("\u0250" <= char <= "\u0586" for char in _beyond_ascii(text.plain)) and _MIXED.search(text.plain):
             yield text.plain.translate(_LOOK_ALIKES)  # letters of another alphabet that look Latin beside Latin ones
-    if _RUN in raw.encode("utf-8", "surrogatepass").translate(_TO_RUNS):
+    if has_long_run(raw.encode("ascii", "replace")):
         for match in islice(_ENCODED.finditer(raw), _AT_MOST):
             yield split_name(match[0])
             yield from _decoded(match[0])

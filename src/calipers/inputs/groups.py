@@ -59,8 +59,9 @@ def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[Trajecto
             yield
     _check_ids([member.id for member in members])
     context = value.get("context")
+    named = value.get("group_id") if group_id is None else group_id
     group = TrajectoryGroup(
-        group_id="",
+        group_id="" if named is None else _id(named, "group_id"),
         trajectories=tuple(members),
         context=() if context is None else canonical(context, where="context: "),
         tools=None if value.get("tools") is None else openai_tool_definitions(value["tools"]),
@@ -68,8 +69,7 @@ def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[Trajecto
         artifacts=_artifacts(value.get("artifacts"), ""),
         extra=_plain_values({key: item for key, item in value.items() if key not in _GROUP}, ""),
     )
-    named = value.get("group_id") if group_id is None else group_id
-    return replace(group, group_id=(yield from _derived_id(group)) if named is None else _id(named, "group_id"))
+    return replace(group, group_id=(yield from _derived_id(group))) if named is None else group
 
 
 def _group_object(value: Any) -> Any:

@@ -83,8 +83,8 @@ class Hybrid:
             raise ConfigError(f"code={code!r}: it must be mean or all")
         if combine in _NAMED_COMBINATIONS and code is not None:
             raise ConfigError(f"combine={combine!r} fixes how rules are counted: leave code= out")
-        for name, value in {"threshold": threshold, "floor": floor}.items():
-            if value is not None and ((number := finite_number(value)) is None or not 0 <= number <= 1):
+        for name, value in {"threshold": 0.5 if threshold is None else threshold, "floor": floor}.items():
+            if (number := finite_number(value)) is None or not 0 <= number <= 1:
                 raise ConfigError(f"{name}={value!r}: it must be a number from 0 to 1")
         if not isinstance(gates, Sequence):
             raise ConfigError(f"gates={gates!r}: it must be a list of verifiers")

@@ -44,16 +44,15 @@ Row: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 
 
-def compress_text(text: str) -> str | bytes:
-    """Return a ledger's ``text``, compressed if it is long.
+def compress_text(data: bytes) -> str | bytes:
+    """Return a ledger's text, given in UTF-8, compressed if it is long.
 
     A text that shrinks so much that ``decompress_text`` would reject it is not compressed.
     """
-    if len(text) < _LONG:
-        return text
-    data = text.encode()
+    if len(data) < _LONG:
+        return data.decode()
     compressed = zstd.compress(data, _LEVEL)
-    return compressed if len(data) <= _most(compressed) else text
+    return compressed if len(data) <= _most(compressed) else data.decode()
 
 
 def decompress_text(stored: object) -> str | bytes:

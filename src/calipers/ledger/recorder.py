@@ -37,15 +37,15 @@ from calipers.types import (
     TrajectoryGroup,
     Usage,
 )
-from calipers.types.encoding import to_json_text, without_lone_surrogates
+from calipers.types.encoding import to_json, to_json_text, without_lone_surrogates
 from calipers.types.steps import Steps
 
 _DELETE: Final = "DELETE FROM failed_calls WHERE run = ? AND position = ? AND number = ? AND call = ?"
 _LEFT: Final = """SELECT run, position, number, call, kind, metered, input_tokens, output_tokens,
 cached_tokens, cost_usd FROM failed_calls AS one LEFT JOIN asks USING (run, position, number) WHERE one.key = ? AND
-asks.outcome IS NULL AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = one.key)
+one.kind <> 'broken_off' AND asks.outcome IS NULL AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = one.key)
 ORDER BY run, position, number, call"""
-"""The failed calls of a request that never ended, because its run was killed."""
+"""The failed calls of a request that never ended, because its run was killed; not those that the end broke off."""
 
 
 class _FailedCalls(Meter):
@@ -212,19 +212,21 @@ def _answer_row(key: str, request: JudgeRequest, backend: Backend, completion: C
 def _request_text(request: JudgeRequest, backend: Backend, completion: Completion) -> str | bytes:
     """Return the request as it was sent. If nothing was sent, return the text from which its ledger key is computed."""
     if completion.sent is None:
-        return compress_text(question_text(request, backend, map(compact_json, request.messages)))
-    return compress_text(completion.sent.decode())
+        return compress_text(question_text(request, backend, map(compact_json, request.messages)).encode())
+    return compress_text(completion.sent)
 
 
 def _group_text(group: TrajectoryGroup) -> Steps[str | bytes]:
     """Return a group as JSON text, compressed for the ledger if it is long, in steps."""
     members = []
     for trajectory in group.trajectories:
-        members.append(to_json_text(trajectory.to_dict()))
+        members.append(to_json(trajectory.to_dict(), lone="backslashreplace"))
         yield
     rest = replace(group, trajectories=()).to_dict()
     del rest["trajectories"]
-    return compress_text(f'{{"trajectories":[{",".join(members)}],{to_json_text(rest)[1:]}')
+    whole = b",".join(members), to_json(rest, lone="backslashreplace")[1:]
+    yield
+    return compress_text(b'{"trajectories":[%b],%b' % whole)
 
 
 def _outcome_json(result: Reading | Failure) -> str:

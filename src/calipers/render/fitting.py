@@ -37,6 +37,7 @@ _MESSAGE_TOKENS = 16
 _REPLY_SHARE = 4
 _SAFETY_MARGIN = 0.95
 _MAX_TRIES = 6
+_LEAST_AT_ONCE = 4
 _SHORTEST = 120
 """A text is cut to no fewer characters than this, gap line included."""
 _UNLIMITED = 2**62
@@ -156,7 +157,8 @@ class _Question:
             "it, its last answer and images included, are never left out"
         )
         if shown and need <= self._size_for([item]):
-            return f"{reason}. Show fewer at once (protocol='pointwise', at_once=), or {_LARGER}"
+            fewer = "protocol='pointwise'" + (", at_once=" if shown > _LEAST_AT_ONCE else "")
+            return f"{reason}. Show fewer at once ({fewer}), or {_LARGER}"
         return f"{reason}. {_LARGER.capitalize()}, or limit how long the policy's answers get"
 
     def unfit(self, longest_first: Sequence[int]) -> Unfit:

@@ -93,7 +93,8 @@ class Page:
 def write_report(sources: Sources, out: Path) -> int:
     """Write the page that shows ``sources`` to ``out``, and return its number of groups.
 
-    ``out`` is replaced when the page is complete, so a failure leaves an older page as it was. Raises ConfigError if it
+    ``out`` is replaced when the page is complete, so a failure, or sources that show nothing, leave an older page as it
+    was. Raises ConfigError if it
     cannot be written, and what reading ``sources`` raises.
     """
     part = out.with_name(f"{out.name}.part")
@@ -110,7 +111,8 @@ def write_report(sources: Sources, out: Path) -> int:
                 judges += judged.judges[len(judges) :]
             health = [health_of(tally, sources.names[source], judges) for source, (tally, judges) in tallies.items()]
             page.finish(_about(sources), [*calibrations, *health])
-        part.replace(out)
+        if page.count or calibrations:
+            part.replace(out)
     except OSError as error:
         raise ConfigError(f"--out {out}: cannot be written: {error.strerror or error}") from error
     finally:

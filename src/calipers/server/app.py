@@ -20,6 +20,7 @@ from calipers.monitoring.prometheus import CONTENT_TYPE, exposition
 from calipers.server.forms import Health, Problem, Waiting
 from calipers.server.limits import (
     RefusalError,
+    WaitingError,
     draining,
     read_body,
     refusal_for,
@@ -128,9 +129,8 @@ async def _posted(service: Service, route: Route, request: Request) -> Response:
     service.require_open()  # asked last: the server may have begun to end while the body arrived
     asked = route.asked(body, request.query_params, service.limits.group_size)
     try:
-        async with asyncio.timeout(waits):
-            return Response(await tenant.answer(route, asked, gone), media_type="application/json")
-    except TimeoutError:
+        return Response(await tenant.answer(route, asked, gone, waits), media_type="application/json")
+    except WaitingError:
         return _json(Waiting(), 202, {"retry-after": "0", "preference-applied": f"wait={waits}"})
 
 

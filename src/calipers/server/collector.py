@@ -21,7 +21,7 @@ from calipers.inputs import as_group, as_trajectory
 from calipers.ledger import WritableLedger, group_digest
 from calipers.ledger.answers import require_object
 from calipers.ledger.calls import SingleFlight
-from calipers.server.limits import Room, caller_gone, conflict, draining
+from calipers.server.limits import Room, WaitingError, caller_gone, conflict, draining
 from calipers.trainers.cohorts import UNNAMED, MemberResult, member_results, read_common_fields
 from calipers.trainers.run import JudgedRun
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
@@ -42,7 +42,7 @@ _LOST: Final = 600.0
 _NOBODY: Final = Trajectory("?", ())
 """A rollout without messages, of which only the group's common fields are read."""
 _MARK: Final = "served"
-"""The key of a recorded group under which the server notes the group's name, run and size."""
+"""The key of a recorded group under which the server notes the group's name, run and size, and its digest if whole."""
 
 NO_MESSAGES: Final = "it has no messages, so there is nothing to judge"
 LATE: Final = "it arrived after its group had been closed, so its group was judged, or given up, without it"
@@ -96,6 +96,7 @@ class Group:
     """A group that is gathered, judged or answered: ``outcome`` is the answer to every place, all at once.
 
     ``forms`` are digests of what its rollouts share, as they sent it; ``common`` is the digest of that as it was read.
+    ``whole`` is the digest of a group that one request brought, and None for one that is gathered.
     """
 
     key: Key
@@ -108,7 +109,7 @@ class Group:
     places: list[Place] = field(default_factory=list)
     taking: bool = True
     judged: bool = False
-    whole: bool = False
+    whole: str | None = None
     members: int = 0
     held: int = 0
     ends: float | None = None
@@ -154,17 +155,20 @@ class Collector:
 
     # --- rollouts with ids
 
-    async def of_rollout(self, sent: Sent) -> Any:
+    async def of_rollout(self, sent: Sent, seconds: float | None) -> Any:
         """Return the answer to a rollout that has an id, when its group has been judged.
 
-        Cancelling this leaves the rollout in its group. Raises RefusalError for a rollout that contradicts its
-        siblings, or for which there is no room; InputError for one that cannot be read; and what the judge raises.
+        The rollout stays in its group after ``seconds``, with WaitingError, and if this is cancelled. Raises
+        RefusalError for a rollout that contradicts its siblings, or for which there is no room; InputError for one that
+        cannot be read; and what the judge raises.
         """
         self.run.require_running()
         group = await self._known(sent.key)
         trajectory = sent.trajectory()
         if group is None:
             group = self._begun(sent)
+        elif group.whole is not None:
+            raise conflict(f"group {sent.title!r} came whole before: an id names one group of its run")
         elif group.size != sent.size:
             raise conflict(
                 f"group {sent.title!r} has group_size {group.size}, not {sent.size}; if this rollout belongs to "
@@ -184,27 +188,32 @@ class Collector:
             raise draining()
         if place is None or not sent.messages:
             return self._answer(sent.key, sent.number, MemberResult(None, LATE if sent.messages else NO_MESSAGES))
-        return await _answer_in(group, place)
+        return await _answer_in(group, place, seconds)
 
-    async def of_whole(self, group: TrajectoryGroup, size: int) -> bytes:
+    async def of_whole(self, run: str, group: TrajectoryGroup, size: int, seconds: float | None) -> bytes:
         """Return the result of a group that a request of ``size`` bytes brings whole, as JSON.
 
-        The same group again is the same request. Cancelling this leaves the group with the judge. Raises RefusalError
-        if there is no room, and what the judge raises.
+        The same group again is the same request. The judge keeps the group after ``seconds``, with WaitingError, and if
+        this is cancelled. Raises RefusalError if there is no room, or if its id names another group of the run; and
+        what the judge raises.
         """
         self.run.require_running()
-        key = ("/groups", group_digest(group))
-        known = self._last(key)
+        key, content = (run, group.group_id), group_digest(group)
+        known = await self._known(key)
         if known is None:
             members = len(group.trajectories)
             self._require_room(members)
             self._room.hold(size, members=members)
             known = self._opened(key, group.group_id, members, replace(group, trajectories=()))
-            known.whole, known.taking, known.members, known.held = True, False, members, size
+            known.whole, known.taking, known.members, known.held = content, False, members, size
             known.places.append(Place(b""))
             self._groups[key] = [known]
-            self._spawn(self._judged(known, group, known.places))
-        found: bytes = await _answer_in(known, known.places[0])
+            extra = {**group.extra, **_mark(key, members, whole=content)}
+            named = replace(group, group_id=recorded_name(*key), extra=extra)
+            self._spawn(self._judged(known, named, known.places))
+        elif known.whole != content:
+            raise conflict(f"group {group.group_id!r} of this run has other content: an id names one group of its run")
+        found: bytes = await _answer_in(known, known.places[0], seconds)
         return found
 
     # --- rollouts of engines
@@ -352,8 +361,8 @@ class Collector:
         try:
             async with asyncio.timeout_at(group.ends) as limited:
                 result = await self._score(judged)
-            if group.whole:
-                answers: dict[Place, Any] = {members[0]: to_json(result.to_dict())}
+            if group.whole is not None:
+                answers: dict[Place, Any] = {members[0]: _whole_answer(group.key, result.to_dict())}
             else:
                 answers = self._answers(group, members, result)
         except Exception as error:  # noqa: BLE001 - raised in every caller that waits
@@ -460,25 +469,29 @@ class Collector:
 
     async def _restored(self, key: Key) -> Group | None:
         """Return an answered group from the ledger, or None. Raises LedgerError."""
-        # Another command may have recorded a group of the same name, so the newest is the server's only if it is
-        # marked so.
-        query = "SELECT source, result FROM groups WHERE group_id = ? ORDER BY rowid DESC LIMIT 1"
-        ledger = self._ledger
-        rows = [] if ledger is None else await ledger.look_up(query, (recorded_name(*key),))
-        if ledger is None or not rows:
+        query = "SELECT source, result FROM groups WHERE group_id = ? ORDER BY rowid DESC LIMIT 100"
+        if (ledger := self._ledger) is None:
             return None
-        source, result = (ledger.decoded(stored, require_object) for stored in rows[0])
-        marked = source.get(_MARK)
-        if not isinstance(marked, dict) or (marked.get("run"), marked.get("group_id")) != key:
-            return None
-        recorded = as_group(source)
+        for row in await ledger.look_up(query, (recorded_name(*key),)):
+            source, result = (ledger.decoded(stored, require_object) for stored in row)
+            marked = source.get(_MARK)  # another command may have recorded a group of the same name
+            if isinstance(marked, dict) and (marked.get("run"), marked.get("group_id")) == key:
+                return self._of_record(key, marked, as_group(source), result)
+        return None
+
+    def _of_record(
+        self, key: Key, marked: Mapping[str, Any], recorded: TrajectoryGroup, result: Mapping[str, Any]
+    ) -> Group:
         group = self._opened(key, key[1], marked["size"], recorded)
-        group.taking, group.judged, group.settled = False, True, _now()
-        places = [
-            Place(digest(trajectory.messages), int(trajectory.id) if self._named else None)
-            for trajectory in recorded.trajectories
-        ]
-        answers = self._answers(group, places, _result(result))
+        group.taking, group.judged, group.settled, group.whole = False, True, _now(), marked["whole"]
+        if group.whole is not None:
+            answers: dict[Place, Any] = {Place(b""): _whole_answer(key, result)}
+        else:
+            places = [
+                Place(digest(trajectory.messages), int(trajectory.id) if self._named else None)
+                for trajectory in recorded.trajectories
+            ]
+            answers = self._answers(group, places, _result(result))
         group.places = list(answers)
         group.outcome.set_result(answers)
         return group
@@ -535,8 +548,13 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _mark(key: Key, size: int) -> dict[str, Any]:
-    return {_MARK: {"run": key[0], "group_id": key[1], "size": size}}
+def _mark(key: Key, size: int, *, whole: str | None = None) -> dict[str, Any]:
+    return {_MARK: {"run": key[0], "group_id": key[1], "size": size, "whole": whole}}
+
+
+def _whole_answer(key: Key, result: Mapping[str, Any]) -> bytes:
+    """Return the answer to a group that came whole: its result, under the group's own id."""
+    return to_json({name: value for name, value in {**result, "group_id": key[1]}.items() if name != _MARK})
 
 
 def _digest_of_shared(group: TrajectoryGroup) -> bytes:
@@ -544,10 +562,12 @@ def _digest_of_shared(group: TrajectoryGroup) -> bytes:
     return digest([group.context, group.tools, rubric])
 
 
-async def _answer_in(group: Group, place: Place) -> Any:
-    """Return a place's answer once its group has one. Cancelling this leaves the group as it is."""
+async def _answer_in(group: Group, place: Place, seconds: float | None) -> Any:
+    """Return a place's answer once its group has one. Raises WaitingError after ``seconds``; the group stays."""
     if not group.outcome.done():
-        await asyncio.wait((group.outcome,))
+        await asyncio.wait((group.outcome,), timeout=seconds)
+    if not group.outcome.done():
+        raise WaitingError
     return group.outcome.result()[place]
 
 

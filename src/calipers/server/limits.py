@@ -61,6 +61,10 @@ class RefusalError(Exception):
         self.status, self.kind, self.retry_after = status, kind, retry_after
 
 
+class WaitingError(Exception):
+    """There is no answer within the seconds for which a request waits."""
+
+
 def invalid(message: str) -> RefusalError:
     """Return the refusal of a request that is JSON, but does not say what it must."""
     return RefusalError(422, "invalid", message)
@@ -171,7 +175,7 @@ class Room:
 # --- one request
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-_WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*(\d{1,18})(?:$|[,;\s])", re.IGNORECASE)
+_WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?([^,;\s\"]*)", re.IGNORECASE)
 _LONGEST_WAIT: Final = 86_400
 
 
@@ -182,9 +186,16 @@ def request_id(request: Request) -> str:
 
 
 def wait_of(request: Request) -> int | None:
-    """Return for how many seconds a request waits (``Prefer: wait=N``), or None if it does not say."""
-    found = _WAIT.search(request.headers.get("prefer", ""))
-    return None if found is None or int(found[1]) == 0 else min(int(found[1]), _LONGEST_WAIT)
+    """Return for how many seconds a request waits (``Prefer: wait=N``), or None if it does not say.
+
+    Raises RefusalError (400) for what is no whole number of seconds.
+    """
+    found = _WAIT.search(",".join(request.headers.getlist("prefer")))
+    if found is None:
+        return None
+    if not found[1].isdecimal():
+        raise RefusalError(400, "bad_header", "the header Prefer: wait=N needs a whole number of seconds, from 0")
+    return min(int(found[1][:18]), _LONGEST_WAIT)
 
 
 async def read_body(request: Request, most: int, room: Room) -> bytes:

@@ -60,8 +60,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A group that one request brings whole."""
+    """A group of a run that one request brings whole."""
 
+    run: str
     group: TrajectoryGroup
 
 
@@ -103,7 +104,7 @@ class Route:
 def _why_not_json(body: bytes) -> str | None:
     """Return what is wrong with JSON that only Python's own reader accepts; None if it does not accept it either."""
     try:
-        json.loads(body)
+        json.loads(body, parse_constant=int)  # which refuses NaN
     except (ValueError, RecursionError):
         return None
     return "the request holds half of a surrogate pair, such as \\ud800, which no text can have; replace it"
@@ -150,7 +151,7 @@ def _read_rollout(asked: Asked) -> Work:
 
 
 def _read_group(asked: Asked) -> Work:
-    return Whole(as_group({name: value for name, value in asked.data.items() if name != "run"}))
+    return Whole(asked.form.run, as_group({name: value for name, value in asked.data.items() if name != "run"}))
 
 
 # --- engines

@@ -68,16 +68,20 @@ class Tenant:
         }
         self.collectors = (self.own, *self.engines.values())
 
-    async def answer(self, route: Route, asked: Asked, gone: Callable[[], Awaitable[None]]) -> bytes:
-        """Return the answer to a request. Raises RefusalError and CalipersError."""
+    async def answer(
+        self, route: Route, asked: Asked, gone: Callable[[], Awaitable[None]], seconds: float | None
+    ) -> bytes:
+        """Return the answer to a request. Raises WaitingError if a group of its own takes more than ``seconds``,
+        RefusalError and CalipersError.
+        """
         work = route.read(asked)
         found: Sequence[Any] = ()
         if isinstance(work, Whole):
-            found = [await self.own.of_whole(work.group, len(asked.body))]
+            found = [await self.own.of_whole(work.run, work.group, len(asked.body), seconds)]
         elif route.engine is not None:
             found = await self.engines[route.engine].of_engine(work, gone)
         else:
-            found = [await self.own.of_rollout(work[0])]
+            found = [await self.own.of_rollout(work[0], seconds)]
         return route.write(asked, found)
 
     async def require_usable_ledger(self) -> None:

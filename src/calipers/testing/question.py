@@ -12,6 +12,7 @@ from typing import Any
 
 from calipers.errors import ConfigError
 from calipers.types import Candidate, JudgeRequest, Message
+from calipers.types.encoding import finite_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +132,12 @@ def _generator(*parts: object) -> Random:
 
 def require_probability(name: str, value: float) -> None:
     """Raise ConfigError unless a parameter of a simulated judge's vice is a probability in [0, 1]."""
-    if not 0 <= value <= 1:
+    if (number := finite_number(value)) is None or not 0 <= number <= 1:
         raise ConfigError(f"{name} must be from 0 to 1, not {value!r}")
 
 
 def require_finite(name: str, value: float, *, least: float = -math.inf) -> None:
     """Raise ConfigError unless a parameter of a simulated judge's vice is a finite number, at least ``least``."""
-    if not (math.isfinite(value) and value >= least):
+    if (number := finite_number(value)) is None or number < least:
         bound = "" if least == -math.inf else f" of at least {least:g}"
         raise ConfigError(f"{name} must be a finite number{bound}, not {value!r}")

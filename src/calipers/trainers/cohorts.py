@@ -25,8 +25,7 @@ UNNAMED: Final = "?"
 Key: TypeAlias = tuple[Hashable, ...]
 """The key of an engine's group: a name for people, then what distinguishes the group from others."""
 
-_LATE: Final = "it arrived after its group had been judged without it"
-_TOO_LATE: Final = "it arrived after its group had been given up, because too few members had arrived in time"
+_LATE: Final = "it arrived after its group had been closed, and judged or given up without it"
 
 _HEAD: Final = 24
 _TAIL: Final = 45
@@ -82,29 +81,26 @@ class _Member:
 class _Group:
     """A group of ``size`` members, of which ``lost`` will never arrive. ``common`` is what they share.
 
-    ``late`` is the reason that members get who arrive when the group was already judged, or given up.
+    ``stragglers`` is how many members the last group of the key was closed without: so many may be its own.
     """
 
     size: int
+    stragglers: int = 0
     common: TrajectoryGroup | None = None
     members: list[_Member] = field(default_factory=list)
     lost: int = 0
-    late: str = ""
     timer: asyncio.TimerHandle | None = None
 
     @property
     def missing(self) -> int:
         return self.size - self.lost - len(self.members)
 
-    @property
-    def ids(self) -> frozenset[str]:
-        return frozenset(member.trajectory.id for member in self.members) - {UNNAMED}
-
     def settle(self, result: MemberResult | Exception) -> None:
-        """Give each member the result, or raise the error in its caller, unless the caller is gone."""
-        for future in [member.result for member in self.members if not member.result.done()]:
+        """Give each member the result, or raise the error in its callers."""
+        for future in [member.result for member in self.members]:
             if isinstance(result, Exception):
                 future.set_exception(result)
+                future.exception()  # marks it as retrieved: perhaps nobody waits
             else:
                 future.set_result(result)
 
@@ -116,10 +112,12 @@ class Cohorts:
     when every member has arrived or is reported lost. ``deadline`` is in seconds from the first of them; None means
     that a group waits for as long as it takes. A group that has ``quorum`` members then is judged without the others
     (None: never). With fewer, or with fewer scored, no member gets a reward, because engines overrate a single member.
-    For as long again, members that were missing are recognised as late, so that they do not count for the next group
-    of the same prompt.
 
-    A key that no other group has, such as a ``uid``, is best. An object belongs to one event loop at a time.
+    Who arrives within a ``deadline`` after a short group is of the key's next group, unless by that one's deadline no
+    more came than were missing: then they were stragglers, and get no reward. This cannot distinguish stragglers that
+    come together with the next group, so a key that no other group has, such as a ``uid``, is best.
+
+    An object belongs to one event loop at a time.
     ``on_lost`` is called with the name of every group that is given up before it has a result, and the reason.
     """
 
@@ -138,6 +136,7 @@ class Cohorts:
         self._judge, self._size, self._quorum = judge, size, quorum
         self._on_lost, self._deadline = on_lost, deadline
         self._groups: dict[Hashable, _Group] = {}
+        self._closed: dict[Hashable, _Group] = {}
         self._judging: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -148,40 +147,43 @@ class Cohorts:
 
         ``member`` is a trajectory in any form a group may hold. One that cannot be read, or has no messages, gets the
         reason at once. ``group`` is what the members share, as in a groups file (``context``, ``tools``, ``rubric``,
-        ``group_id``). A member whose caller is cancelled leaves the group.
+        ``group_id``). A member whose caller is cancelled stays in its group. The same member again, with its id and
+        messages, is the same one until a caller has its result.
 
-        Raises InputError for a second member with the same id, for a ``size`` or ``group`` that differs from that of
-        its siblings, and for a ``group`` that cannot be read. Siblings do not wait for a member
-        that could not enter. Also raises whatever ``judge`` raises.
+        Raises InputError for a ``size`` or ``group`` that differs from that of its siblings, and for a ``group`` that
+        cannot be read: siblings do not wait for such a member. Raises InputError, and changes nothing, for other
+        messages under the id of a sibling. Also raises whatever ``judge`` raises.
         """
         loop = self._bind()
         trajectory, unfit = _read_member(member)
-        if late := self._late(key, trajectory.id):
-            return MemberResult(None, late)
-        joined = self._open(key, size)
         if unfit is not None:
-            self._lose(key, joined)
+            self.report_lost(key, size=size)
             return MemberResult(None, unfit)
-        try:
-            _require_fit(key, joined, trajectory, group or {})
-        except InputError:
-            self._lose(key, joined)
-            raise
-        entered = _Member(trajectory, loop.create_future())
-        joined.members.append(entered)
-        self._close_if_complete(key, joined)
-        try:
-            return await entered.result
-        except asyncio.CancelledError:
-            if self._groups.get(key) is joined and not joined.late:  # it is not being judged yet
-                joined.members.remove(entered)
+        entered = self._entered(key, trajectory)
+        if entered is None:
+            joined = self._open(key, size)
+            try:
+                _require_fit(key, joined, trajectory, group or {})
+            except InputError:
                 self._lose(key, joined)
-            raise
+                raise
+            entered = _Member(trajectory, loop.create_future())
+            joined.members.append(entered)
+            self._close_if_complete(key, joined)
+        await asyncio.wait((entered.result,))
+        closed = self._closed.get(key)
+        if closed is not None and entered in closed.members:
+            closed.members.remove(entered)
+            self._forget_if_answered(key, closed)
+        return entered.result.result()
 
     def report_lost(self, key: Hashable, *, size: int | None = None) -> None:
         """Report that a member of a group will not come, so that the others do not wait for it."""
         self._bind()
-        if not self._late(key, UNNAMED):
+        closed = self._closed.get(key)
+        if key not in self._groups and closed is not None and closed.stragglers:
+            closed.stragglers -= 1
+        else:
             self._lose(key, self._open(key, size))
 
     def _bind(self) -> asyncio.AbstractEventLoop:
@@ -191,28 +193,33 @@ class Cohorts:
                 raise CalipersError("all members must join in one event loop, and others are waiting in another one")
             # The previous loop has ended, and with it every caller that waited in it.
             self._groups.clear()
+            self._closed.clear()
             self._judging.clear()
             self._loop = loop
         return loop
 
-    def _late(self, key: Hashable, name: str) -> str:
-        """Return why a member is too late for the last group of its key; "" if a group can still take it."""
-        group = self._groups.get(key)
-        if group is None or not group.late:
-            return ""
-        if name in group.ids:  # the last group had this id, so the rollout belongs to the prompt's next group
-            self._forget(key, group)
-            return ""
-        group.lost += 1
-        if group.missing == 0:
-            self._forget(key, group)
-        return group.late
+    def _entered(self, key: Hashable, again: Trajectory) -> _Member | None:
+        """Return the member that a trajectory with an id is, if it joined before. Raises InputError if it differs."""
+        for groups in (self._groups, self._closed):
+            for member in groups[key].members if key in groups and again.id != UNNAMED else ():
+                if member.trajectory == again:
+                    return member
+                if member.trajectory.id == again.id and groups is self._groups:
+                    raise InputError(
+                        f"group {_shown(key)!r} already has a member with the id {again.id!r}, and other messages"
+                    )
+        return None
 
     def _forget(self, key: Hashable, group: _Group) -> None:
+        """Forget a closed group: its stragglers, and the results that no caller got."""
         if group.timer is not None:
             group.timer.cancel()
-        if self._groups.get(key) is group:
-            del self._groups[key]
+        if self._closed.get(key) is group:
+            del self._closed[key]
+
+    def _forget_if_answered(self, key: Hashable, group: _Group) -> None:
+        if not group.members and not group.stragglers:
+            self._forget(key, group)
 
     def _open(self, key: Hashable, size: int | None) -> _Group:
         """Return the group that collects members under this key, begun with its first member."""
@@ -220,7 +227,8 @@ class Cohorts:
         if key not in self._groups:
             require_whole(size=wanted)
             require_above_zero(size=wanted)
-            fresh = self._groups[key] = _Group(wanted)
+            last = self._closed.get(key)
+            fresh = self._groups[key] = _Group(wanted, 0 if last is None else last.stragglers)
             if self._deadline is not None:
                 fresh.timer = _call_later(self._deadline, partial(self._close, key, fresh))
         group = self._groups[key]
@@ -240,11 +248,16 @@ class Cohorts:
 
     def _close(self, key: Hashable, group: _Group) -> None:
         """Judge the group, or give it up if it has too few members. In both cases the group takes no more members."""
-        self._forget(key, group)
+        del self._groups[key]
+        if group.timer is not None:
+            group.timer.cancel()
+        if group.missing and group.size - group.missing <= group.stragglers:
+            group.settle(MemberResult(None, _LATE))
+            return
         arrived, needed = len(group.members), self._needed(group)
-        if group.missing and self._deadline is not None:
-            group.late = _LATE if arrived >= needed else _TOO_LATE
-            self._groups[key] = group
+        group.stragglers = group.missing
+        self._closed[key] = group
+        if self._deadline is not None:
             group.timer = _call_later(self._deadline, partial(self._forget, key, group))
         if arrived < needed:
             why = (
@@ -252,26 +265,27 @@ class Cohorts:
                 f"and {group.missing} still missing"
             )
             group.settle(MemberResult(None, why))
+            self._forget_if_answered(key, group)
             if self._on_lost is not None:
                 self._on_lost((group.common.group_id if group.common is not None else "") or _shown(key), why)
-            return
-        task = self._bind().create_task(self._ask(group))
-        self._judging.add(task)
-        task.add_done_callback(self._judging.discard)
+        else:
+            task = self._bind().create_task(self._ask(key, group))
+            self._judging.add(task)
+            task.add_done_callback(self._judging.discard)
 
     def _needed(self, group: _Group) -> int:
         return group.size if self._quorum is None else min(self._quorum, group.size)
 
-    async def _ask(self, group: _Group) -> None:
+    async def _ask(self, key: Hashable, group: _Group) -> None:
         members, judged = _assembled(group)
         try:
             results = member_results(await self._judge(judged), len(members), self._needed(group))
+            for member, result in zip(members, results, strict=True):
+                member.result.set_result(result)
         except Exception as error:  # noqa: BLE001 - raised in every member that waits
             group.settle(error)
-            return
-        for member, result in zip(members, results, strict=True):
-            if not member.result.done():
-                member.result.set_result(result)
+        if self._deadline is None:
+            self._forget(key, group)
 
 
 def _read_member(member: object) -> tuple[Trajectory, str | None]:
@@ -289,8 +303,6 @@ def _require_fit(key: Hashable, group: _Group, member: Trajectory, shared: Mappi
     group.common = group.common or common
     if group.common != common:
         raise InputError(f"group {_shown(key)!r} has members with another context, tools, rubric or id than this one's")
-    if member.id in group.ids:
-        raise InputError(f"group {_shown(key)!r} already has a member with the id {member.id!r}")
 
 
 def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> TrajectoryGroup:
@@ -304,7 +316,8 @@ def _assembled(group: _Group) -> tuple[list[_Member], TrajectoryGroup]:
     """Return the members and the group, in an order that does not depend on when each arrived."""
     assert group.common is not None  # noqa: S101 - set with the first member
     members = sorted(group.members, key=lambda member: member.sort_key)
-    free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in group.ids)
+    ids = {member.trajectory.id for member in members}
+    free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in ids)
     named = tuple(
         replace(member.trajectory, id=next(free)) if member.trajectory.id == UNNAMED else member.trajectory
         for member in members

@@ -18,6 +18,7 @@ from calipers.trainers.run import PATIENCE, Lasting, Stop, complete_cohorts, flo
 __all__ = ["resources_server"]
 
 _TASK: Final = "_ng_task_index"
+_ROLLOUT: Final = "_ng_rollout_index"
 _OPEN: Final[Any] = {"extra": "allow"}
 """Rows may have more fields, which are returned with the reward."""
 
@@ -62,9 +63,10 @@ def resources_server(
         """Return the rollout of a ``/verify`` request as received, with its reward."""
         run.require_running()
         row = body.model_dump(mode="json")
+        name = {} if (number := row.get(_ROLLOUT)) is None else {"id": str(number)}
         member = await cohorts.join(
             group_key(row),
-            {"messages": items_for_judge(row["response"]["output"])},
+            {**name, "messages": items_for_judge(row["response"]["output"])},
             size=row.get("group_size"),
             group={"context": prompt_of(row), "rubric": rubric_of_row(row)},
         )

@@ -40,12 +40,12 @@ class EncodedDict(dict[str, Any]):
         self.text = json.dumps(self, separators=(",", ":")) if text is None else text
 
 
-def to_json(value: object, *, lone: Literal["strict", "replace"] = "strict") -> bytes:
+def to_json(value: object, *, lone: Literal["strict", "replace", "backslashreplace"] = "strict") -> bytes:
     """Encode data such as a group or a result as compact JSON in UTF-8; the text of an ``EncodedDict`` is copied.
 
     Callers must not pass NaN or infinity: readers turn them into None, and parameters that hold them are refused.
-    ``lone`` says what happens to half a surrogate pair, which UTF-8 cannot encode. Raises ValueError or TypeError for
-    values that JSON cannot express.
+    ``lone`` says what happens to half a surrogate pair, which UTF-8 cannot encode; "backslashreplace" escapes it as
+    JSON does. Raises ValueError or TypeError for values that JSON cannot express.
     """
     try:
         return orjson.dumps(value, _encode_other, _AS_JSON_DOES)
@@ -81,10 +81,7 @@ def _decoded_size(data: bytes) -> int:
 
 def to_json_text(value: object) -> str:
     """Encode plain data as compact JSON text; strings that UTF-8 cannot encode are escaped."""
-    try:
-        return to_json(value).decode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"), default=_plain_value)
+    return to_json(value, lone="backslashreplace").decode()
 
 
 def finite_number(value: object) -> float | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import cmath
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +15,7 @@ from typing import Any
 
 from calipers.errors import ConfigError, InputError
 from calipers.types import Verdict
+from calipers.types.encoding import finite_number
 from calipers.verifiers.answer import AnswerVerifier, excerpt, last_code_block
 from calipers.verifiers.sandbox import Job, Limits, Outcome, Sandbox
 from calipers.verifiers.sandbox.messages import UnplainError, decode_plain, encode_plain
@@ -59,9 +59,10 @@ class CodeTests(AnswerVerifier):
     sandbox: Sandbox | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.cases or not all(isinstance(case, Call | Run) for case in self.cases):
+        cases = self.cases if isinstance(self.cases, Sequence) else ()
+        if not cases or not all(isinstance(case, Call | Run) for case in cases):
             raise ConfigError("code_tests: give at least one case, each a Call or a Run")
-        if isinstance(self.tolerance, bool) or not 0 <= self.tolerance < math.inf:
+        if (tolerance := finite_number(self.tolerance)) is None or tolerance < 0:
             raise ConfigError(f"code_tests: tolerance={self.tolerance!r}: it must be a number, 0 or more")
         for number, case in enumerate(self.cases, 1):
             try:

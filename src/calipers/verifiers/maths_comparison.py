@@ -171,9 +171,13 @@ def _equal_expressions(left: Any, right: Any) -> bool | None:
     if apart is not None and apart < (_ROUNDED if rounded else _EXACT):
         return True
     close = rounded and apart is not None and apart < _CLOSE and not (_is_decimal(left) and _is_decimal(right))
-    # A constant of integration may take up a difference.
-    constant = any(str(symbol).lower() in ("c", "k") and left.diff(symbol) == 1 for symbol in left.free_symbols)
-    return None if apart is None or close or constant else False
+    shifted = any(_takes_up_a_difference(str(symbol).lower(), left.diff(symbol)) for symbol in left.free_symbols)
+    return None if apart is None or close or shifted else False
+
+
+def _takes_up_a_difference(letter: str, slope: Any) -> bool:
+    """Whether a letter is a constant of integration, or numbers a family, such as 2k + 1 or pi/4 + n pi."""
+    return bool(slope.is_number and slope and (letter in "ck" or (slope / sympy.pi).is_Rational))
 
 
 def _with_imaginary_unit(value: Any) -> Any:

@@ -23,8 +23,8 @@ class ToolCalled:
     times: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.arguments, Mapping) or self.times < 0:
-            raise ConfigError(f"tool_called: arguments must be a mapping, and times={self.times!r} must be 0 or more")
+        if not isinstance(self.arguments, Mapping) or not isinstance(self.times, int) or self.times < 0:
+            raise ConfigError(f"tool_called: write a mapping of arguments, and times={self.times!r} as 0 or more")
 
     def __call__(self, trajectory: Trajectory) -> Verdict:
         calls = [call for call in _calls(trajectory) if call.name == self.name]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,12 @@ from calipers.study.training.matrix import make_runs
 from calipers.study.training.results import ArmSummary, smallest_effect, validity, write_results
 from training_studies import DEAD, EARLY, study, study_file
 
+TWO_WORKERS = """
+import time
+from calipers.study.training.matrix import _results
+for _ in _results([(name, time.sleep, (seconds,)) for name, seconds in (("a", 0), ("b", 60), ("c", 60))], 2):
+    print("working", flush=True)
+"""
 ARMS = ({"judge": "true", "control": "true"}, {"against": "arm 1"})
 
 
@@ -44,6 +52,16 @@ def test_a_study_is_made_and_goes_on_with_the_runs_that_are_missing(tmp_path: Pa
 def _last(out: Path, arm: int, seed: int) -> float:
     run = json.loads((out / f"runs/arm {arm}/{seed}.json").read_bytes())
     return float(run["evaluations"][-1]["truth"])
+
+
+def test_a_study_is_repeated_with_fresh_seeds(tmp_path: Path):
+    file = study_file(*ARMS, first_seed=7)
+    assert make_runs(file, tmp_path) == {}
+    assert sorted(path.name for path in tmp_path.glob("runs/arm 1/*")) == ["7.json", "8.json"]
+    summaries, _ = write_results(file.study, tmp_path, {})
+    assert [one.seeds for one in summaries] == [(7, 8), (7, 8)]
+    arm = json.loads((tmp_path / "results.json").read_bytes())["arms"][0]
+    assert all(None not in row for row in arm["curves"]["truth"])
 
 
 def test_another_study_other_files_and_damage_are_refused(tmp_path: Path):
@@ -79,6 +97,16 @@ def test_workers_make_the_same_runs(tmp_path: Path):
     for path in (tmp_path / "one").rglob("runs/*/*.json"):
         one, two = (json.loads(p.read_bytes()) for p in (path, tmp_path / "two" / path.relative_to(tmp_path / "one")))
         assert one["steps"] == two["steps"]
+
+
+@pytest.mark.slow
+def test_workers_end_with_the_process_that_started_them():
+    """Its stdout, which they inherit, reaches its end only when all of them are gone."""
+    with subprocess.Popen([sys.executable, "-c", TWO_WORKERS], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "working\n"
+        parent.terminate()
+        assert parent.communicate(timeout=20)[0] == ""
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """The table of providers, and what the environment sets for each: address and key.
 
-The variables that a provider's own SDK and LiteLLM read apply here, too, so that judges are asked at the same server as
-the user's other tools. An address from the environment counts as chosen by the user.
+An address from the environment counts as chosen by the user, so judges are asked where the user's other tools ask.
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from calipers import registry
 from calipers.errors import ConfigError
 
 _CHAT = "calipers.backends.providers.openai_compatible:OpenAICompatible"
 _DECISIONS = "calipers.backends.providers.decisions:Decisions"
-_THIS_MACHINE = frozenset({None, "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})  # noqa: S104 - nothing binds here
 
 Environment: TypeAlias = Mapping[str, str]
 
@@ -27,9 +25,8 @@ class Provider:
     """A provider of judges: its address, the variable of its key, whether it needs a key, and the backend for its API.
 
     ``backend`` is ``module:attribute``, called with the model, ``base_url``, ``api_key``, ``timeout``, ``api_key_env``,
-    ``headers`` if there are any, and ``options``. The variables ``other_keys`` may also hold the key, and the variables
-    ``tokens`` a bearer token instead of a key. Variables that may hold another address are those in ``variables``, and
-    for the key ``NAME_API_KEY`` also ``NAME_BASE_URL`` and ``NAME_API_BASE``.
+    ``headers`` if there are any, and ``options``. For the key ``NAME_API_KEY``, the variables ``NAME_BASE_URL`` and
+    ``NAME_API_BASE`` may hold another address. ``other_names`` stand for NAME as well. The first that is set counts.
     """
 
     base_url: str
@@ -37,64 +34,43 @@ class Provider:
     needs_key: bool = True
     backend: str = _CHAT
     options: Mapping[str, Any] = field(default_factory=dict)
-    variables: tuple[str, ...] = ()
-    other_keys: tuple[str, ...] = ()
-    tokens: tuple[str, ...] = ()
+    other_names: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The variables that may hold the key."""
+        return (self.key, *(f"{name}_API_KEY" for name in self.other_names))
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The variables that may hold another address of the provider. The first that is set counts."""
-        start = self.key.removesuffix("_API_KEY")
-        return (*self.variables, f"{start}_BASE_URL", f"{start}_API_BASE")
+        """The variables that may hold another address of the provider."""
+        names = (self.key.removesuffix("_API_KEY"), *self.other_names)
+        return tuple(f"{name}_{kind}" for name in names for kind in ("BASE_URL", "API_BASE"))
 
     def named_address(self, environment: Environment) -> tuple[str, str] | None:
-        """Return the provider's base URL from the environment, and the variable that holds it. Return None if none is
-        set.
-
-        Raises ConfigError for an address that cannot be read.
-        """
-        name = next((address for address in self.addresses if environment.get(address, "").strip()), None)
-        if name is None:
-            return None
-        value = environment[name].strip()
-        try:
-            return _completed(value, self), name
-        except ValueError as error:
-            shown = value[:100].rpartition("@")[2]  # without a password
-            raise ConfigError(f"{name}={shown!r} is no address: {error}") from error
-
-
-def _completed(address: str, known: Provider) -> str:
-    """Return a provider's address from the environment with what may be missing from it: the usual path, and, for a
-    server of one's own (as in OLLAMA_HOST), scheme, host and port. This machine gets one name, for ledgers.
-
-    Raises ValueError for what is no address.
-    """
-    usual, own = urlsplit(known.base_url), not known.needs_key
-    bare = own and "://" not in address
-    parts = urlsplit(f"http://{address}" if bare else address)
-    place, port = parts.netloc, parts.port
-    if own and parts.hostname in _THIS_MACHINE and "@" not in place:
-        place = "localhost" if port is None else f"localhost:{port}"
-    if bare and port is None:
-        place = f"{place}:{usual.port}"
-    return urlunsplit((parts.scheme, place, parts.path.rstrip("/") or usual.path, parts.query, ""))
+        """Return the base URL from the environment, and the variable that holds it. Return None if none is set."""
+        for name in self.addresses:
+            if value := environment.get(name, "").strip():
+                return value, name
+        return None
 
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """The address, key and headers for requests to a judge. ``named_by`` is the variable with the address, if any."""
+    """The address and key for requests to a judge. ``named_by`` is the variable with the address, if any, and
+    ``key_variable`` the one with the key, or where it belongs.
+    """
 
     url: str
     key: str | None
-    headers: tuple[tuple[str, str], ...] = ()
+    key_variable: str
     named_by: str | None = None
 
 
 def request_target(
     name: str, *, base_url: str | None = None, api_key: str | None = None, environment: Environment | None = None
 ) -> RequestTarget:
-    """Return the address, key and headers for requests to the provider ``name``.
+    """Return the address and key for requests to the provider ``name``.
 
     The address is ``base_url``, else the environment's address, else the usual one. Raises ConfigError for a missing
     key, and for an address that is not a URL.
@@ -104,24 +80,23 @@ def request_target(
     url, named_by = base_url, None
     if url is None:
         url, named_by = known.named_address(variables) or (known.base_url, None)
-    names = (known.key, *known.other_keys, *known.tokens)
-    credential = next((name for name in names if variables.get(name)), None)
-    key, headers = api_key, tuple[tuple[str, str], ...]()
-    if api_key is None and credential in known.tokens:
-        headers = (("authorization", f"Bearer {variables[credential].strip()}"),)
-    elif api_key is None and credential is not None:
-        key = variables[credential]
-    if known.needs_key and not key and credential is None and base_url is None:
+    key_variable = next((variable for variable in known.keys if variables.get(variable)), known.key)
+    key = variables.get(key_variable) if api_key is None else api_key
+    if known.needs_key and not key and base_url is None:
         raise ConfigError(
             f"{known.key} is not set, and {name}/ models need it: export {known.key}=..., or name a server of your own "
             "with a base URL"
         )
-    if not url.startswith(("http://", "https://")):
-        where = f"{named_by} says {url!r}, which" if named_by else f"the base URL {url!r}"
-        raise ConfigError(
-            f"{where} does not begin with http:// or https://{'' if url else '; leave it out if none is meant'}"
-        )
-    return RequestTarget(url.rstrip("/"), key, headers, named_by)
+    try:
+        usable = urlsplit(url).scheme in {"http", "https"} and urlsplit(url).port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        shown = url[:100].rpartition("@")[2]  # without a password
+        where = f"{named_by} says {shown!r}, which" if named_by else f"the base URL {shown!r}"
+        hint = "" if url else "; leave it out if none is meant"
+        raise ConfigError(f"{where} is no address that begins with http:// or https://{hint}")
+    return RequestTarget(url.rstrip("/"), key, key_variable, named_by)
 
 
 def nearest_provider(name: str) -> str | None:
@@ -143,50 +118,24 @@ def provider_of(judge: str) -> str | None:
 
 PROVIDERS: Final[Mapping[str, Provider]] = {
     "anthropic": Provider(
-        "https://api.anthropic.com",
-        "ANTHROPIC_API_KEY",
-        backend="calipers.backends.providers.anthropic:Anthropic",
-        tokens=("ANTHROPIC_AUTH_TOKEN",),
-    ),
-    "azure": Provider(
-        "https://RESOURCE.openai.azure.com",
-        "AZURE_API_KEY",
-        backend="calipers.backends.providers.openai_compatible:Azure",
-        variables=("AZURE_OPENAI_ENDPOINT",),
-        other_keys=("AZURE_OPENAI_API_KEY",),
-        tokens=("AZURE_OPENAI_AD_TOKEN", "AZURE_AD_TOKEN"),
+        "https://api.anthropic.com", "ANTHROPIC_API_KEY", backend="calipers.backends.providers.anthropic:Anthropic"
     ),
     "cerebras": Provider("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
-    "dashscope": Provider(
-        "https://dashscope.aliyuncs.com/compatible-mode/v1",
-        "DASHSCOPE_API_KEY",
-        variables=("DASHSCOPE_COMPATIBLE_BASE_URL",),
-    ),
+    "dashscope": Provider("https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
     "deepinfra": Provider("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
     "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     "fireworks_ai": Provider(
-        "https://api.fireworks.ai/inference/v1",
-        "FIREWORKS_AI_API_KEY",
-        variables=("FIREWORKS_BASE_URL", "FIREWORKS_API_BASE"),
-        other_keys=("FIREWORKS_API_KEY",),
+        "https://api.fireworks.ai/inference/v1", "FIREWORKS_AI_API_KEY", other_names=("FIREWORKS",)
     ),
     "gemini": Provider(
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "GEMINI_API_KEY",
-        variables=("GOOGLE_GEMINI_BASE_URL",),
-        other_keys=("GOOGLE_API_KEY",),
+        "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", other_names=("GOOGLE",)
     ),
     "groq": Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    "llamacpp": Provider(
-        "http://localhost:8080/v1",
-        "LLAMA_API_KEY",
-        needs_key=False,
-        variables=("LLAMACPP_API_BASE", "LLAMACPP_BASE_URL"),
-    ),
+    "llamacpp": Provider("http://localhost:8080/v1", "LLAMA_API_KEY", needs_key=False),
     "lm_studio": Provider("http://localhost:1234/v1", "LM_STUDIO_API_KEY", needs_key=False),
     "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     "moonshot": Provider("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
-    "ollama": Provider("http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False, variables=("OLLAMA_HOST",)),
+    "ollama": Provider("http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False),
     "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY"),
     "openai_decisions": Provider(
         "https://api.openai.com/v1",
@@ -202,19 +151,10 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "sglang": Provider("http://localhost:30000/v1", "SGLANG_API_KEY", needs_key=False),
     "systemone": Provider("http://localhost:8080/v1", "SYSTEMONE_API_KEY", needs_key=False, backend=_DECISIONS),
     "together_ai": Provider(
-        "https://api.together.xyz/v1",
-        "TOGETHER_API_KEY",
-        variables=("TOGETHER_BASE_URL", "TOGETHER_AI_API_BASE"),
-        other_keys=("TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"),
+        "https://api.together.xyz/v1", "TOGETHER_API_KEY", other_names=("TOGETHER_AI", "TOGETHERAI")
     ),
     "typesafe": Provider("https://api.typesafe.ai/v1", "TYPESAFE_API_KEY", backend=_DECISIONS),
-    "vllm": Provider(
-        "http://localhost:8000/v1",
-        "VLLM_API_KEY",
-        needs_key=False,
-        variables=("HOSTED_VLLM_API_BASE",),
-        other_keys=("HOSTED_VLLM_API_KEY",),
-    ),
+    "vllm": Provider("http://localhost:8000/v1", "VLLM_API_KEY", needs_key=False, other_names=("HOSTED_VLLM",)),
     "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY"),
 }
 ALIASES: Final[Mapping[str, str]] = {"hosted_vllm": "vllm", "ollama_chat": "ollama"}

@@ -25,10 +25,7 @@ from calipers.errors import ConfigError, TransientError
 from calipers.types import Completion, JudgeRequest
 
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-INSTALL = (
-    "pip install 'calipers[litellm]' (it refuses LiteLLM 1.82.7 and 1.82.8, which were published by thieves and send "
-    "your keys away)"
-)
+INSTALL = "pip install 'calipers[litellm]'"
 
 
 class LiteLLM(Negotiated):

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
 
 from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend
@@ -27,7 +26,7 @@ from calipers.backends.transport.reply import (
     reply_json,
 )
 from calipers.backends.transport.secrets import text_without_secrets
-from calipers.errors import ConfigError, TransientError
+from calipers.errors import TransientError
 from calipers.types import Completion, JudgeRequest, ToolCall, text_of_calls
 from calipers.types.encoding import EncodedDict, without_lone_surrogates
 
@@ -56,30 +55,6 @@ class OpenAICompatible(HttpBackend):
 
         reply = await self._accepted(request, frame)
         return read_chat_reply(reply, self.peer, latency=perf_counter() - started, may_call=bool(request.tools))
-
-
-class Azure(OpenAICompatible):
-    """A deployment of the Azure resource at ``base_url`` (``https://NAME.openai.azure.com``).
-
-    Requests go to its v1 API; with ``?api-version=`` in the address, to the deployment's own address. An address with a
-    path is used unchanged.
-    """
-
-    def __init__(self, deployment: str, *, base_url: str, **options: Any) -> None:
-        parts = urlsplit(base_url.strip())
-        if "RESOURCE" in parts.netloc:
-            raise ConfigError(
-                "azure/ judges need the address of your resource: a base URL, AZURE_OPENAI_ENDPOINT or AZURE_API_BASE."
-            )
-        usual = f"/openai/deployments/{quote(deployment, safe='')}" if parts.query else "/openai/v1"
-        url = urlunsplit(parts._replace(path=parts.path if parts.path.strip("/") else usual))
-        # The server lists models, while deployments have names of their own.
-        super().__init__(deployment, base_url=url, lists_models=False, **options)
-
-    @staticmethod
-    def key_headers(key: str) -> dict[str, str]:
-        """Return the header that carries a resource's key."""
-        return {"api-key": key} if key else {}
 
 
 # --- the request ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -47,7 +49,8 @@ class Run:
 
 def runs_of(study: Study) -> list[Run]:
     """Return all runs of a study: seed by seed, so that an unfinished study has whole pairs."""
-    return [Run(arm, seed) for seed in range(study.seeds) for arm in study.arms if seed < arm.seeds]
+    first = study.first_seed
+    return [Run(arm, first + number) for number in range(study.seeds) for arm in study.arms if number < arm.seeds]
 
 
 def settings_of(study: Study, arm: Arm) -> dict[str, Any]:
@@ -119,8 +122,7 @@ def _results(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[str, str | 
             yield name, make(*arguments)
         return
     context = multiprocessing.get_context("spawn")
-    # By default Ctrl-C, which reaches all processes of a terminal, would print a traceback for each.
-    pool = ProcessPoolExecutor(workers, context, signal.signal, (signal.SIGINT, signal.SIG_DFL))
+    pool = ProcessPoolExecutor(workers, context, _begin_worker)
     try:
         futures: dict[Future[str | None], str] = {pool.submit(make, *args): name for name, make, args in tasks}
         for future in as_completed(futures):
@@ -132,6 +134,18 @@ def _results(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[str, str | 
         pool.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             process.terminate()
+
+
+def _begin_worker() -> None:
+    """Make a worker end with its parent, however that ends: by itself it would finish its run, and wait for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches every process of a terminal: no traceback for each
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+    os._exit(1)
 
 
 def _pretrain(study: Study, seed: int, out: Path) -> str | None:

@@ -138,6 +138,7 @@ def write_results(study: Study, out: Path, failed: Mapping[str, str]) -> tuple[l
         if (found := read_run(study, run, out)) is not None:
             runs[run.arm.name][run.seed] = found
     summaries = summarise(study, runs)
+    seeds = range(study.first_seed, study.first_seed + study.seeds)
     every = [run for own in runs.values() for run in own.values()]
     valid = validity(study, summaries, [run["steps"][0]["truth_spread"] for run in every])
     result = {
@@ -160,8 +161,8 @@ def write_results(study: Study, out: Path, failed: Mapping[str, str]) -> tuple[l
                 "runs": list(summary.seeds),
                 "figures": {name: asdict(one) for name, one in summary.figures.items()},
                 "differences": {name: asdict(one) for name, one in summary.differences.items()},
-                "curves": _curves(runs[arm.name], "steps", study.seeds, CURVES),
-                "held_out": _curves(runs[arm.name], "evaluations", study.seeds, HELD_OUT),
+                "curves": _curves(runs[arm.name], "steps", seeds, CURVES),
+                "held_out": _curves(runs[arm.name], "evaluations", seeds, HELD_OUT),
             }
             for arm, summary in zip(study.arms, summaries, strict=True)
         ],
@@ -182,12 +183,12 @@ def _versions() -> dict[str, str | None]:
     return found
 
 
-def _curves(runs: Mapping[int, Row], part: str, seeds: int, names: Sequence[str]) -> dict[str, Any]:
+def _curves(runs: Mapping[int, Row], part: str, seeds: Sequence[int], names: Sequence[str]) -> dict[str, Any]:
     """Return an arm's curves: a row of numbers for each seed, by name; None for runs that were not made."""
     points = sorted({row["step"] for run in runs.values() for row in run[part]})
     found: dict[str, Any] = {"step": points}
     for name in names:
-        rows = [{row["step"]: row[name] for row in runs[seed][part]} if seed in runs else {} for seed in range(seeds)]
+        rows = [{row["step"]: row[name] for row in runs[seed][part]} if seed in runs else {} for seed in seeds]
         found[name] = [[_rounded(row.get(point)) for point in points] for row in rows]
     return found
 

@@ -210,13 +210,14 @@ class Arm:
 
 @dataclass(frozen=True)
 class Study:
-    """Arms that are trained with the same seeds, 0 to ``seeds`` - 1."""
+    """Arms that are trained with the same seeds: ``seeds`` of them from ``first_seed`` on."""
 
     title: str = setting("", "One line about what is compared.", check=_require_line)
     policy: PolicyKind = setting(
         "gpt", "What is trained: a tiny transformer, or seven numbers.", choices=get_args(PolicyKind)
     )
     seeds: int = setting(10, "Runs of each arm.", low=1, high=10_000)
+    first_seed: int = setting(0, "The seed of the first of them.", low=0, high=2**53)
     steps: int = setting(60, "Steps of each run.", low=1, high=100_000)
     window: int = setting(10, "The last steps of a run over which its figures are means.", low=1, high=100_000)
     arms: tuple[Arm, ...] = ()

@@ -75,7 +75,7 @@ def reward_func(  # noqa: PLR0913 - keywords
     require_text(rubric_column=rubric_column, reference_column=reference_column)
     if only_reward not in (None, True, False):
         raise ConfigError(f"only_reward={only_reward!r}: write True, False, or None to find out from the trainer")
-    if not name.isidentifier():
+    if not (isinstance(name, str) and name.isidentifier()):
         raise ConfigError(
             f"name={name!r}: it must be an identifier such as 'judge', as it names a function and metrics"
         )

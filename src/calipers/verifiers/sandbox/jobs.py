@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError, InputError
+from calipers.types.encoding import finite_number
 from calipers.verifiers.sandbox.messages import UnplainError, decode_plain, encode_plain
 
 Isolation: TypeAlias = Literal["confined", "limits"]
@@ -33,7 +34,7 @@ class Limits:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ConfigError(f"{name}={value!r}: it must be a whole number above 0")
-        if not 0 < self.wall_seconds < 86_400:
+        if not 0 < (finite_number(self.wall_seconds) or 0) < 86_400:
             raise ConfigError(f"wall_seconds={self.wall_seconds!r}: it must be above 0 and less than a day")
 
 

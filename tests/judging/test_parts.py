@@ -1,0 +1,288 @@
+"""The parts of judging at their limits: what answers cost, why there is no score, what is refused, what is shown."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import calipers
+from calipers.errors import ConfigError
+from calipers.judging.audit import _number
+from calipers.judging.criteria import criteria_without_verdict, explain_verdicts, verdicts_by_criterion
+from calipers.judging.describe import describe_result
+from calipers.judging.instances import JudgeInstance, JudgeInstances, value_for_each_judge
+from calipers.judging.results import Spent, why_unscored, with_added_calls
+from calipers.judging.toolbox import bounded
+from calipers.rubric import as_rubric
+from calipers.testing import SimulatedJudge
+from calipers.types import (
+    Answered,
+    Ask,
+    Comparison,
+    FailedCalls,
+    Failure,
+    GroupResult,
+    Rating,
+    Reading,
+    Scores,
+    TrajectoryResult,
+    Usage,
+    Verdict,
+)
+from groups import QUALITY, group_of
+from planning import view_of
+
+
+@pytest.mark.parametrize("room", ["aggregators", "judging", "planners", "replies", "rewards"])
+def test_values_are_frozen_and_have_no_other_attributes(room: str) -> None:
+    """They are shared by threads, and keys of caches; only what collects something may change."""
+    package = importlib.import_module(f"calipers.{room}")
+    names = [one.name for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    modules = [importlib.import_module(name) for name in names]
+    kinds = {kind for one in modules for kind in vars(one).values() if isinstance(kind, type)}
+    own: list[Any] = [
+        one for one in kinds if dataclasses.is_dataclass(one) and one.__module__.startswith(f"calipers.{room}")
+    ]
+    assert own
+    assert {kind.__name__ for kind in own if not kind.__dataclass_params__.frozen} <= {"_Found", "JudgeInstance"}
+    assert [kind.__name__ for kind in own if "__slots__" not in vars(kind)] == []
+
+
+# --- results ---------------------------------------------------------------------------------------------------------
+
+
+def answered(number: int, result: Reading | Failure | None = None, **attributes: Any) -> Answered:
+    ask = Ask(number, (0, 1), (0, 1), parent=attributes.pop("parent", None), slot=attributes.pop("slot", 0))
+    return Answered(ask, result or Reading((Rating(0, 0.5, number),), "strict"), **attributes)
+
+
+def test_what_answers_cost_counts_each_question_once_and_each_attempt() -> None:
+    one, other = Usage(100, 10, cost_usd=1.0), Usage(50, 5, cost_usd=0.5)
+    failed = FailedCalls(3, 1, 2, Usage(7, 1, cost_usd=0.25))
+    turn = answered(10_000_000, usage=other, question="t")
+    cases = [
+        ([], (0, 0, 0, 0, Usage.total([]))),
+        ([answered(0, usage=one)], (1, 1, 0, 0, one)),
+        ([answered(0, usage=one, question="q"), answered(1, usage=one, question="q")], (1, 1, 0, 0, one)),
+        ([answered(0, usage=one), answered(1, usage=other)], (2, 2, 0, 0, Usage(150, 15, cost_usd=1.5))),
+        ([answered(0, usage=one, failed=failed)], (1, 4, 1, 2, Usage(107, 11, cost_usd=1.25))),
+        ([answered(0, Failure("timeout", "x"), failed=failed)], (0, 3, 1, 2, failed.usage)),
+        ([answered(0, usage=one, question="q", turns=(turn,))], (2, 2, 0, 0, Usage(150, 15, cost_usd=1.5))),
+    ]  # fmt: skip
+    for given, (calls, attempts, unusable, unmetered, usage) in cases:
+        assert Spent.on(given) == Spent(calls, attempts, unusable, unmetered, usage), given
+    before = GroupResult("g", "scored", (), judge_calls=2, usage=one, attempts=3, unusable=1)
+    after = with_added_calls(before, [answered(0, usage=other, failed=failed)], more={"a": 1})
+    assert (after.judge_calls, after.attempts, after.unusable, after.extra) == (3, 7, 2, {"more": {"a": 1}})
+    assert after.usage == Usage(157, 16, cost_usd=1.75)
+    assert with_added_calls(before, []).usage is one
+
+
+def test_a_candidate_without_a_reward_has_the_status_and_reason_of_the_last_answer_about_it() -> None:
+    none, two = Scores((None, None), (None, None)), Scores((0.5, 0.5), (None, None))
+    gap = Reading((Rating(1, 0.5, 0),), "partial", missing={0: "left out"})
+    worse = Reading((), "rejected", "in doubt", missing={0: "doubtful", 1: "doubtful"})
+    timeout, refused = Failure("timeout", "too slow"), Failure("refused", "will not")
+    compared = Reading((Comparison(0, 1, 1.0, 0),), "strict")
+    cases: list[tuple[list[Answered], int, Scores, tuple[str, str]]] = [
+        ([], 1, none, ("failed", "never asked")), ([answered(0, gap)], 1, none, ("abstained", "left out")),
+        ([answered(0, timeout)], 1, none, ("failed", "too slow")),
+        ([answered(0, refused)], 1, none, ("abstained", "will not")),
+        ([answered(0, gap), answered(1, worse, parent=0)], 1, none, ("abstained", "doubtful")),
+        ([answered(0, gap), answered(1, timeout, parent=0)], 1, none, ("failed", "too slow")),
+        ([answered(0, worse), answered(1, gap)], 1, none, ("abstained", "left out")),
+        ([answered(0)], 1, none, ("abstained", "one scale")), ([answered(0)], 1, two, ("abstained", "no number")),
+        ([answered(0), answered(1, timeout, slot=1)], 2, none, ("abstained", "1 judge scored it, and the quorum")),
+        ([answered(0), answered(1, slot=1), answered(2, gap, slot=2)], 3, none, ("abstained", "2 judges")),
+        ([answered(0), answered(1, gap, slot=1)], 1, none, ("abstained", "left out")),
+        ([answered(0, gap, omitted={0: "too long"})], 1, none, ("abstained", "too long")),
+        ([answered(0, compared), answered(1, timeout)], 1, none, ("failed", "too slow")),
+    ]  # fmt: skip
+    found = [why_unscored(0, given, quorum, scores, (None, None)) for given, quorum, scores, _ in cases]
+    assert [
+        (one, expected)
+        for one, (*_, expected) in zip(found, cases, strict=True)
+        if one[0] != expected[0] or expected[1] not in one[1]
+    ] == []
+    status, reason = why_unscored(0, [answered(0, compared), answered(1, timeout)], 1, none, (None, 0.5))
+    assert (status, reason.startswith("no chain"), reason.endswith("too slow")) == ("failed", True, True)
+
+
+async def test_a_group_with_nothing_to_compare_gets_the_middle_of_its_range() -> None:
+    same = {"a": "42", "b": "42"}
+    cases: list[tuple[dict[str, Any], float]] = [
+        ({}, 0.5),
+        ({"reward": {"range": (-1.0, 1.0)}}, 0.0),
+        ({"reward": {"range": (0.0, 5.0)}}, 2.5),
+        ({"reward": "weighted"}, 0.0),
+    ]
+    for options, middle in cases:
+        judge = calipers.Judge(SimulatedJudge({"a": 0.9, "b": 0.9}), **options)
+        result = await judge.score_group(group_of(same))
+        assert (result.rewards, result.judge_calls, result.status) == ([middle, middle], 0, "scored"), options
+        assert [note for note in result.warnings if "2 trajectories are identical" in note]
+        alone = await judge.score_group(group_of({"a": "42"}))
+        assert (alone.rewards, [note for note in alone.warnings if "one trajectory" in note] != []) == ([middle], True)
+
+
+def test_a_result_is_described_best_first_with_errors_and_reasons() -> None:
+    members = (
+        TrajectoryResult("a", "abstained", reason="doubtful"), TrajectoryResult("b", "scored", 0.25, 0.25, 0.125),
+        TrajectoryResult("c", "scored", 1.0, 1.0, explanation="word " * 30), TrajectoryResult("d", "scored", 0.0, 0.0),
+    )  # fmt: skip
+    text = describe_result(GroupResult("g", "partial", members, warnings=("look",)), width=60)
+    lines = text.splitlines()
+    assert [line.split()[:2] for line in lines if line[2:4].strip(" -").isdigit() or line.startswith("   -.")] == [
+        ["1.", "1.00"], ["2.", "0.25"], ["3.", "0.00"], ["-.", "-"],
+    ]  # fmt: skip
+    assert [line for line in lines if "±" in line] == ["   2.  0.25 ± 0.12  b"]
+    assert max(map(len, lines)) <= 60
+    assert [lines[0], lines[-2].strip(), lines[-1]] == ["group g: partial", "abstained: doubtful", "  note: look"]
+    assert text.endswith("look\n")
+    assert max(map(len, describe_result(GroupResult("g", "scored", members[2:3]), width=500).splitlines())) <= 110
+
+
+# --- criteria --------------------------------------------------------------------------------------------------------
+
+
+def test_votes_decide_by_majority_and_an_unknown_one_never_replaces_another() -> None:
+    """Of each grading (``presentation``) the last known verdict counts; a tie of the known ones is no verdict."""
+    cases: list[tuple[list[tuple[bool | None, int]], bool | None, list[bool | None] | None]] = [
+        ([(True, 0)], True, None), ([(None, 0)], None, None), ([(None, 0), (False, 0)], False, None),
+        ([(True, 0), (None, 0)], True, None), ([(True, 0), (False, 1)], None, [True, False]),
+        ([(True, 0), (None, 1)], True, [True, None]), ([(False, 0), (False, 1)], False, [False, False]),
+        ([(True, 0), (False, 1), (True, 2)], True, [True, False, True]), ([(None, 0), (None, 1)], None, [None, None]),
+        ([(False, 0), (True, 1), (False, 2)], False, [False, True, False]),
+    ]  # fmt: skip
+    view = replace(view_of(1), rubrics=(as_rubric(["a", "b"]),))
+    (name, other) = [one.id for one in view.rubrics[0].criteria]  # type: ignore[union-attr]  # it has a rubric
+    for said, met, votes in cases:
+        verdicts = tuple(Verdict(one, f"r{call}", 0, name, call) for one, call in said)
+        ask = Ask(0, (0,), (0,), criteria=(name,))
+        (found,) = verdicts_by_criterion(view, [Answered(ask, Reading(verdicts, "strict"))]).values()
+        assert (found[name]["met"], found[name].get("votes"), found[other]["met"]) == (met, votes, None), said
+        open_, all_unknown = criteria_without_verdict(found), all(one is None for one in votes or [met])
+        assert (name in open_, other in open_) == (all_unknown, True), said
+    failed = Answered(Ask(0, (0,), (0,), criteria=(name,)), Failure("timeout", "too slow"))
+    (found,) = verdicts_by_criterion(view, [failed]).values()
+    assert [found[one]["reason"] for one in (name, other)] == ["too slow", "it was never asked about"]
+    assert verdicts_by_criterion(view, []) == {}
+    told: dict[str, dict[str, Any]] = {
+        "a": {"met": True, "reason": "so"},
+        "b": {"met": False, "reason": ""},
+        "c": {"met": None, "reason": "?"},
+    }
+    assert explain_verdicts(told) == "a: met (so)\nb: not met\nc: no verdict (?)"
+
+
+# --- options and instances -------------------------------------------------------------------------------------------
+
+
+def test_options_that_contradict_one_another_are_refused_and_their_neighbours_are_not() -> None:
+    def judge(name: str) -> SimulatedJudge:
+        return SimulatedJudge(QUALITY, model=name)
+
+    one, two, three = judge("a"), [judge("a"), judge("b")], [judge("a"), judge("b"), judge("c")]
+    refused: list[tuple[Any, dict[str, Any], str]] = [
+        (one, {"panel": "cycle"}, "several judges"), (one, {"quorum": 2}, "quorum=2"),
+        (two, {"quorum": 3}, "quorum=3"), (two, {"panel": "cycle", "quorum": 2}, "orders=2"),
+        (two, {"panel": "fallback", "quorum": 2}, "quorum=2"), (one, {"panel": {"weights": [1]}}, "weights="),
+        (two, {"panel": {"weights": [1]}}, "weights="), (two, {"panel": {"weights": [0, 0]}}, "weights="),
+        (two, {"panel": {"weights": [2, -1]}}, "weights="),
+        (two, {"panel": {"mode": "fallback", "weights": [1, 1]}}, "weights="),
+        (one, {"panel": {"error_correlation": 0.2}}, "error_correlation="),
+        (one, {"protocol": "pairwise", "orders": 3}, "orders=3"),
+        (one, {"protocol": "pairwise", "question": {"at_once": 4}}, "at_once=4"),
+        (one, {"reward": "win_rate"}, "reward=win_rate"),
+        (one, {"protocol": "pairwise", "question": {"absolute": True}}, "absolute=True"),
+        (one, {"protocol": "pairwise", "reward": "score"}, "reward=score"),
+        (one, {"question": {"grading": {}}}, "grading="),
+        (one, {"protocol": "checklist", "rubric": "Be kind."}, "rubric="),
+        (one, {"protocol": "checklist", "resolve": True}, "resolve="),
+        (one, {"protocol": "checklist", "orders": 2}, "orders=2"),
+        (one, {"protocol": "checklist", "defence": {"canaries": "always"}}, "canaries="),
+        (one, {"protocol": "checklist", "question": {"expected": True}}, "expected=True"),
+        (one, {"protocol": "checklist", "parse": lambda *_: {}}, "parse="), (one, {"ledger": 5}, "ledger=5"),
+        (one, {"rubric": 5}, "rubric=5"),
+    ]  # fmt: skip
+    for given, options, words in refused:
+        with pytest.raises(ConfigError, match=words):
+            calipers.Judge(given, **options)
+    allowed: list[tuple[Any, dict[str, Any]]] = [
+        (two, {"panel": "cycle"}), (two, {"quorum": 2}),
+        (two, {"panel": "cycle", "quorum": 2, "orders": 2}), (two, {"panel": {"weights": [0, 1]}}),
+        (three, {"panel": {"weights": (1, 2, 3), "error_correlation": 0.2}}), (one, {"reward": "score"}),
+        (one, {"protocol": "pairwise", "orders": 2, "reward": "win_rate"}), (one, {"question": {"at_once": 4}}),
+        (one, {"question": {"absolute": True}}), (one, {"protocol": "checklist", "reward": "rank"}),
+        (one, {"protocol": "checklist", "question": {"grading": {"mode": "relative"}}, "orders": 2}),
+        (one, {"protocol": "pairwise", "defence": {"canaries": "always"}}),
+        (one, {"protocol": "pairwise", "reward": "rank", "resolve": True}),
+    ]  # fmt: skip
+    for given, options in allowed:
+        calipers.Judge(given, **options)
+
+
+def test_an_option_goes_to_the_judge_that_it_names() -> None:
+    backend = SimulatedJudge(QUALITY)
+    assert value_for_each_judge("o", {"a": 1}, ["a", "b", backend]) == [1, None, None]
+    assert value_for_each_judge("o", 5, ["a"]) == [5]
+    assert value_for_each_judge("o", None, ["a", backend]) == [None, None]
+    panels: list[tuple[Any, list[Any]]] = [({"c": 1}, ["a", "b"]), (5, ["a", "b"]), (5, ["a", backend])]
+    for value, judges in panels:
+        with pytest.raises(ConfigError, match="o: "):
+            value_for_each_judge("o", value, judges)
+
+
+def test_a_judge_that_refused_a_whole_batch_and_never_answered_refuses_every_question() -> None:
+    """A batch is what was counted since the last check. One answer, or a failure that may pass, clears the judge."""
+    refused, late, no = Failure("not_found", "no such model"), Failure("timeout", "slow"), Failure("refused", "no")
+    cases: list[tuple[list[list[Failure | None]], bool]] = [
+        ([[refused]], True), ([[refused, refused]], True), ([[refused, late]], False), ([[refused, None]], False),
+        ([[refused, no]], False), ([[late], [refused]], True), ([[None], [refused]], False), ([[]], False),
+        ([[late]], False), ([[refused, late], [refused]], True),
+    ]  # fmt: skip
+    for batches, is_refusing in cases:
+        backend: Any = calipers.Judge(SimulatedJudge(QUALITY))._judges[0].bare
+        judges = JudgeInstances([JudgeInstance("m", backend, backend)])
+        raised = False
+        for batch in batches:
+            judges.count_outcomes([answered(number, result) for number, result in enumerate(batch)])
+            try:
+                judges.require_answering()
+            except ConfigError as error:
+                raised = "m: no such model" in str(error)
+        assert raised is is_refusing, batches
+
+
+# --- tools and audits ------------------------------------------------------------------------------------------------
+
+
+def test_a_result_of_a_tool_fits_into_the_bytes_that_are_left() -> None:
+    text = "é" * 100  # 200 bytes
+    assert [bounded(text, most) == text for most in (200, 199)] == [True, False]
+    for most in range(1, 200):
+        cut = bounded(text, most)
+        assert cut == "error: cut" or (len(cut.encode()) <= most and "cut: 200 bytes" in cut and str(most) in cut)
+    note = len("\n... cut: 200 bytes are more than the 99 that are left")
+    assert [most for most in range(1, 200) if bounded(text, most) == "error: cut"] == [*range(1, note + 1)]
+
+
+def test_opinions_of_an_audit_are_numbers_truths_or_unknown() -> None:
+    cases = [
+        (True, 1.0),
+        (False, 0.0),
+        (None, None),
+        (0.25, 0.25),
+        (3, 3.0),
+        (Verdict(True), 1.0),
+        (Verdict(None), None),
+    ]
+    assert [_number(opinion) for opinion, _ in cases] == [number for _, number in cases]
+    for opinion in ("0.5", [1], float("nan"), float("inf")):
+        with pytest.raises(TypeError):
+            _number(opinion)
