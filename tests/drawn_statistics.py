@@ -245,24 +245,6 @@ def _weights(rng: random.Random) -> Any:
     ]  # fmt: skip
 
 
-def _bias(rng: random.Random) -> Any:
-    """Ratings of a judge that leans to positions, in several orders; what is learned, and ratings without it."""
-    size, slope, first = rng.choice((2, 3, 5)), rng.choice((0.0, 0.3, -0.2)), rng.choice((0.0, 0.1))
-    noise, groups = rng.choice((0.0, 0.05, 0.3)), []
-    count = rng.choice((19, 20, 20, 30))
-    for _ in range(count):
-        shown = rng.sample(range(size), size)
-        orders = [shown, rng.choice((shown[::-1], rng.sample(range(size), size), shown[:0:-1], shown[::-1]))]
-        leaning = [slope * place / size + first * (place == 0) for place in range(size)]
-        groups.append([
-            Rating(item, round(0.1 * item + leaning[place] + rng.gauss(0, noise), 3), call, place)
-            for call, order in enumerate(orders[: rng.choice((1, 2, 2, 2)) if count > 20 else 2])
-            for place, item in enumerate(order)
-        ])  # fmt: skip
-    bias: Any = PositionBias.learn(groups)
-    return bias and [bias, bias.curve(size), [one.value for one in bias.without_bias(groups[0])]]
-
-
 def _learned_noise(rng: random.Random) -> Any:
     count = rng.choice((7, 8, 8, 9, 16))
     freedom = [rng.choice((0, 1, 4)) if rng.random() < 0.3 and count > 8 else 2 for _ in range(count)]
@@ -311,7 +293,6 @@ DRAWS: dict[str, Draw] = {
     "stopping": _stopping,
     "priors": _priors,
     "weights": _weights,
-    "bias": _bias,
     "noise": _learned_noise,
     "reliability": _reliability,
     "graded": _graded,

@@ -92,6 +92,14 @@ def test_text_that_siblings_share_is_searched_once(monkeypatch: pytest.MonkeyPat
     assert sum(map(len, searched)) == len(PAGE) * 50 + sum(map(len, own.values()))
 
 
+def test_a_step_of_the_search_has_a_few_texts_however_many_a_candidate_has():
+    messages = tuple({"role": "tool", "content": f"{number} {PAGE * 10}"} for number in range(100))
+    view = render(calipers.TrajectoryGroup("g", (calipers.Trajectory("a", messages),)))
+    assert (
+        sum(1 for _ in injection.attacks_in_steps(view)) == 100 // 5
+    )  # 5 texts have 4 kB, which are screened together
+
+
 def test_making_a_judge_imports_no_heavy_library_and_few_modules():
     """The number is what a judge behind a server needs today; a module more costs a millisecond."""
     code = (

@@ -5,7 +5,7 @@
 Groups of four whose qualities spread by 0.02, 0.1 or 0.3; judges with independent noise and a leaning to early places.
 Knowledge comes from other groups than those scored. Fidelity is the mean correlation with the truth within groups;
 honesty is the mean squared error of scores over their mean squared standard error: 1 is honest, 4 claims half the
-error.
+error. Coverage is the share of scores within their 95 % interval (Student's t), then within 1.96 standard errors.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 from benchmarks.sample_groups import groups_of
 from calipers.judging.judge import Judge
+from calipers.rewards.reliability import errors_of_interval
 from calipers.testing import Noise, PositionBias, SimulatedJudge
 from calipers.types import GroupResult, TrajectoryResult
 
@@ -66,9 +67,10 @@ async def judged(truth: Truth, vices: Sequence[Any], ledger: Path, **options: An
     return results
 
 
-def measured(truth: Truth, results: Sequence[GroupResult]) -> tuple[float, float, float | None]:
-    """Calls a group, fidelity, and honesty (None without standard errors)."""
+def measured(truth: Truth, results: Sequence[GroupResult]) -> tuple[float, float, float | None, str]:
+    """Calls a group, fidelity, honesty (None without standard errors), and coverage as text."""
     fidelity, squares, told = [], [], []
+    inside: list[tuple[bool, bool]] = []
     for result in results:
         quality = truth[result.group_id]
         scores = _centred([scored(one) for one in result.trajectories])
@@ -76,10 +78,15 @@ def measured(truth: Truth, results: Sequence[GroupResult]) -> tuple[float, float
         size = (sum(one**2 for one in scores) * sum(one**2 for one in gold)) ** 0.5
         fidelity.append(sum(a * b for a, b in zip(scores, gold, strict=True)) / size if size else 0.0)
         squares.append(sum((a - b) ** 2 for a, b in zip(scores, gold, strict=True)) / (len(gold) - 1))
+        factors = errors_of_interval(result.reliability.freedom), 1.96
+        for a, b, one in zip(scores, gold, result.trajectories, strict=True):
+            if one.stderr is not None:
+                inside.append((abs(a - b) <= factors[0] * one.stderr, abs(a - b) <= factors[1] * one.stderr))
         told += [one.stderr**2 for one in result.trajectories if one.stderr is not None]
     calls = statistics.fmean(one.judge_calls for one in results)
     honesty = statistics.fmean(squares) / statistics.fmean(told) if told and any(told) else None
-    return calls, statistics.fmean(fidelity), honesty
+    covered = " ".join(f"{statistics.fmean(column):.1%}" for column in zip(*inside, strict=True))
+    return calls, statistics.fmean(fidelity), honesty, covered
 
 
 def scored(one: TrajectoryResult) -> float:
@@ -95,16 +102,16 @@ def _centred(values: Sequence[float]) -> list[float]:
 
 async def table(learn: int, groups: int) -> None:
     """Print the table."""
-    print("| judge | asked | calls | fidelity | honesty |\n|---|---|---|---|---|")
+    print("| judge | asked | calls | fidelity | honesty | coverage, within 1.96 |\n|---|---|---|---|---|---|")
     before, now = drawn(learn, 1), drawn(groups, 2)
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, vices) in enumerate(JUDGES.items()):
             ledger = Path(folder) / f"{number}.db"
             await judged(before, vices, ledger, orders=2)
             for asked, options in SETTINGS:
-                calls, fidelity, honesty = measured(now, await judged(now, vices, ledger, **options))
+                calls, fidelity, honesty, covered = measured(now, await judged(now, vices, ledger, **options))
                 told = "" if honesty is None else f"{honesty:.2f}"
-                print(f"| {name} | {asked} | {calls:.2f} | {fidelity:.3f} | {told} |", flush=True)
+                print(f"| {name} | {asked} | {calls:.2f} | {fidelity:.3f} | {told} | {covered} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,161 +1,155 @@
-"""Panels: weights learned without labels, next to equal weights, weights fitted on gold, and the best member alone.
+"""Panels without labels: learned weights next to equal ones, the geometric median, and the best member alone.
 
-Weights come from one half of the groups and are used on the other, both ways; no group is scored by weights it taught.
+Weights come from one half of the groups and are used on the other, both ways; the best member is chosen on the first
+half by gold. Each panel is measured as recorded, and then with one member replaced, in turn, by a judge that knows
+nothing: its scores flipped, or first, or a fixed ranking of each group or of all groups, or a steady rule against
+quality (as "the shortest is best" often is).
 """
 
 from __future__ import annotations
 
 import functools
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from benchmarks.fidelity.data import Target, figure, half, load, selected
-from calipers.aggregators.panel_weights import learn_weights
+from benchmarks.fidelity.data import Target, load, selected
+from calipers.aggregators.panel_weights import learn_weights, standard_scores
 from calipers.calibration import measures
-from calipers.calibration.measures import Array, Flags, mean_of_known
-from calipers.calibration.records import Key
+from calipers.calibration.measures import Array, mean_of_known
 from calipers.calibration.series import Frame, Series
-from calipers.calibration.ways import standard_scores, window_mean
+from calipers.calibration.ways import window_mean
 
-GRID = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 4.0)
-VARIANTS = ("Vanilla", "Vanilla_NoRules", "CoT", "Metrics_Reference", "Swap")
-SPLITS = 5
-ROUNDS = 3
-WEAK = 0.1
-"""A member is weak when its fidelity is this far below the best member's."""
+HALVES: Final = 5
+ALLOWED: Final = 0.01
+Vice: TypeAlias = Callable[[Array, np.random.Generator], Array]
+"""A judge's calls (groups, calls, members) from those of the honest judge that it replaces."""
+
+
+def _rankings(shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    groups, _, members = shape
+    return generator.permuted(np.tile(np.arange(float(members)), (groups, 1)), axis=1)[:, None]
+
+
+def _first(calls: Array, generator: np.random.Generator) -> Array:
+    signs = np.where(np.arange(calls.shape[1]) % 2, -1.0, 1.0)[None, :, None]  # every second call in reversed order
+    return np.asarray(_rankings(calls.shape, generator) * signs)
+
+
+def _fixed(calls: Array, generator: np.random.Generator, against: float = 0.0) -> Array:
+    quality = np.nan_to_num(standard_scores(mean_of_known(calls, axis=1)))[:, None]
+    rule = np.nan_to_num(standard_scores(_rankings(calls.shape, generator))) - against * quality
+    return np.repeat(rule, calls.shape[1], axis=1)
+
+
+VICES: Final[dict[str, Vice]] = {
+    "flipped": lambda calls, _: -calls,
+    "always first": _first,
+    "fixed ranking": _fixed,
+    "same member": lambda calls, _: np.broadcast_to(np.arange(float(calls.shape[2])), calls.shape),
+    "against quality": functools.partial(_fixed, against=0.7),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Fidelity from one call of each member; ``best`` is the best member alone, asked as often as all together.
-
-    ``fitted_gain`` is the interval of weights fitted on gold less equal ones, ``short`` that of what is fitted on gold
-    less what is learned: what the data can tell at all.
-    """
+    """Fidelity from one call of each member; ``vice`` is that of one member in turn, None as recorded."""
 
     name: str
-    groups: int
+    vice: str | None
     members: int
-    weakest: float
-    strongest: float
-    best: float
     equal: float
     learned: float
-    fitted: float
-    gain: tuple[float, float] | None
-    fitted_gain: tuple[float, float] | None
-    short: tuple[float, float] | None
-    repeated: bool
-
-    @property
-    def weak(self) -> bool:
-        return self.strongest - self.weakest >= WEAK
+    median: float
+    single: float
+    worst: float
+    """The lowest fidelity of learned weights over the members that were replaced."""
 
 
-def measure(name: str, loaded: tuple[Frame, Sequence[Series]], keep: Callable[[Key], bool]) -> Row:
-    """One panel, of all judges with a series that is kept."""
-    frame, every = loaded
-    series = [one for one in every if keep(one.key)]
-    members, known = _members(series, frame)
-    known &= ~np.isnan(_fidelity(members, None, frame.gold, 1))
-    members = [one[known] for one in members]
-    rows, gold = [int(row) for row in np.flatnonzero(known)], frame.gold[known]
-    alone = [_level(_fidelity([one], None, gold, 1)) for one in members]
-    equal = _fidelity(members, None, gold, 1)
-    learned, fitted = np.zeros(len(rows)), np.zeros(len(rows))
-    for split in range(SPLITS):
-        first = half(frame, rows, split)
+def measured(name: str, members: Sequence[Array], gold: Array) -> Iterator[Row]:
+    """Yield the figures of one panel, as recorded and with each vice."""
+    yield Row(name, None, len(members), *_levels(members, gold))
+    for vice, corrupt in VICES.items() if len(members) > 3 else ():
+        levels = []
+        for place, honest in enumerate(members):
+            replaced = np.where(np.isnan(honest), np.nan, corrupt(honest, np.random.default_rng(place)))
+            levels.append(_levels([*members[:place], replaced, *members[place + 1 :]], gold))
+        means = [float(np.mean(column)) for column in zip(*levels, strict=True)]
+        yield Row(name, vice, len(members), *means[:4], min(one[1] for one in levels))
+
+
+def _levels(members: Sequence[Array], gold: Array) -> tuple[float, float, float, float, float]:
+    starts = range(min(4, max(one.shape[1] for one in members)))
+    scores = [np.array([standard_scores(window_mean(one, start, 1)) for one in members]) for start in starts]
+    alone = np.array([mean_of_known(np.array([measures.fidelity(call[n], gold) for call in scores]), axis=0)
+                      for n in range(len(members))])  # fmt: skip
+
+    def level(combine: Callable[[Array], Array]) -> Array:
+        return np.nan_to_num(mean_of_known(np.array([measures.fidelity(combine(one), gold) for one in scores]), axis=0))
+
+    learned, single = np.zeros(len(gold)), np.zeros(len(gold))
+    for seed in range(HALVES):
+        first = np.random.default_rng(seed).permutation(len(gold)) < len(gold) / 2
         for teach, use in ((first, ~first), (~first, first)):
-            there = [one[teach] for one in members]
-            learned[use] += _used(members, learn_weights(there), gold, use) / SPLITS
-            fitted[use] += _used(members, _fit(members, gold, teach), gold, use) / SPLITS
-    often = [min(len(members), one.shape[1]) for one in members]
-    best = max(_level(_fidelity([one], None, gold, count)) for one, count in zip(members, often, strict=True))
-    apart = (measures.bootstrap_interval(one) for one in (learned - equal, fitted - equal, fitted - learned))
-    means = (_level(part) for part in (equal, learned, fitted))
-    repeated = all(one.shape[1] > 1 for one in members)
-    return Row(name, len(rows), len(members), min(alone), max(alone), best, *means, *apart, repeated)
+            weights = np.array(learn_weights([one[teach] for one in members]))
+            learned[use] += level(functools.partial(weighted_mean, weights=weights))[use] / HALVES
+            single[use] += alone[int(np.nanmean(alone[:, teach], axis=1).argmax())][use] / HALVES
+    equal = level(functools.partial(weighted_mean, weights=np.ones(len(members))))
+    means = (equal, learned, level(geometric_median), single, learned)
+    a, b, c, d, e = (float(np.nanmean(one)) for one in means)
+    return a, b, c, d, e
 
 
-def _members(series: Sequence[Series], frame: Frame) -> tuple[list[Array], Flags]:
-    """Each judge's calls with the prompt variant that most judges share, at the highest temperature.
-
-    Also flags of the groups that all of them were recorded on.
-    """
-    variants = Counter(variant for _, variant in {(one.key.judge, _variant(one)) for one in series})
-    chosen: dict[str, Series] = {}
-    for one in series:
-        held = chosen.get(one.key.judge)
-        if held is None or _rank(one, variants) > _rank(held, variants):
-            chosen[one.key.judge] = one
-    rows = set.intersection(*({*one.rows} for one in chosen.values()))
-    known = np.array([row in rows for row in range(len(frame.groups))])
-    return [one.on_frame(one.calls, frame) for one in chosen.values()], known
+def weighted_mean(scores: Array, weights: Array) -> Array:
+    """Return the mean over judges of standard scores (judges, groups, members); ``weights`` may be by group."""
+    shares = np.where(np.isnan(scores), 0.0, weights.reshape(len(weights), -1, 1))
+    total = shares.sum(axis=0)
+    return np.where(total > 0, (np.nan_to_num(scores) * shares).sum(axis=0) / np.where(total > 0, total, 1.0), np.nan)
 
 
-def _variant(series: Series) -> tuple[str, str]:
-    return series.key.mode, series.key.prompt_variant or ""
+def geometric_median(scores: Array) -> Array:
+    """Return the scores in each group with the least sum of distances to the judges' (Weiszfeld 1937)."""
+    weights = np.ones(scores.shape[:2])
+    for _ in range(25):
+        off = np.nan_to_num(scores - weighted_mean(scores, weights))
+        weights = 1 / np.maximum(np.sqrt((off**2).sum(axis=2)), 1e-3)
+    return weighted_mean(scores, weights)
 
 
-def _rank(series: Series, variants: Mapping[tuple[str, str], int]) -> tuple[int, float]:
-    return variants[_variant(series)], -1.0 if series.key.temperature is None else series.key.temperature
+def recorded() -> Iterator[tuple[str, list[Array], Array]]:
+    """Yield all panels with gold in the recorded data: name, members' calls, gold."""
+    hot = [one for one in load("rb2_k8")[1] if one.key.temperature == 1.0]
+    yield "rb2_k8: all, two prompts", *shared(load("rb2_k8")[0], hot)
+    yield "rb2_k8: all three", *shared(load("rb2_k8")[0], [one for one in hot if one.key.prompt_variant == "base"])
+    frame, series = load("hanna")
+    for criterion in ("coherence", "engagement"):
+        asked: dict[str, list[Series]] = defaultdict(list)
+        for one in series:
+            if str(one.key.prompt_variant).endswith(criterion):
+                asked[one.key.judge].append(one)
+        yield (
+            f"hanna: {criterion}",
+            [np.concatenate([one.calls for one in own], axis=1) for own in asked.values()],
+            frame.gold,
+        )
+        yield f"hanna: {criterion}, once", [own[0].calls for own in asked.values()], frame.gold
+    yield "openqa301", *shared(*load("openqa301"))
+    yield "pandalm", *shared(*load("pandalm"))
+    for kind, keep in (("natural", is_natural), ("other", lambda name: not is_natural(name))):
+        frame, series = selected("llmbar", keep)
+        for variants in (("CoT",), ("Vanilla",), ("Vanilla", "CoT")):
+            some = [one for one in series if one.key.mode == "pairwise" and one.key.prompt_variant in variants]
+            yield f"llmbar {kind}: {' and '.join(variants)}", *shared(frame, some)
 
 
-def _fidelity(members: Sequence[Array], weights: Sequence[float] | None, gold: Array, count: int) -> Array:
-    """Each group's fidelity of the panel from ``count`` calls per member, the mean over cyclic windows."""
-    most = max(one.shape[1] for one in members)
-    shares = np.array(weights or (1.0,) * len(members))[:, None, None]
-    levels = []
-    for start in range(most if count < most else 1):
-        standard = np.array([standard_scores(window_mean(one, start, count)) for one in members])
-        known = np.where(np.isnan(standard), 0.0, shares)
-        total = known.sum(axis=0)
-        scores = (np.nan_to_num(standard) * known).sum(axis=0) / np.where(total > 0, total, 1.0)
-        levels.append(measures.fidelity(np.where(total > 0, scores, np.nan), gold))
-    return mean_of_known(np.array(levels), axis=0)
-
-
-def _level(by_group: Array) -> float:
-    return measures.mean_over_groups(by_group) or 0.0
-
-
-def _used(members: Sequence[Array], weights: Sequence[float], gold: Array, use: Flags) -> Array:
-    return _fidelity([one[use] for one in members], weights, gold[use], 1)
-
-
-def _fit(members: Sequence[Array], gold: Array, teach: Flags) -> list[float]:
-    """Weights by coordinate search on gold, starting from equal ones."""
-    weights = [1.0] * len(members)
-    for _ in range(ROUNDS):
-        for place in range(len(weights)):
-            tried = {value: [*weights[:place], value, *weights[place + 1 :]] for value in GRID}
-            levels = {value: _level(_used(members, one, gold, teach)) for value, one in tried.items() if any(one)}
-            weights[place] = max(levels, key=lambda value: (levels[value], -abs(value - weights[place])))
-    return weights
-
-
-def rows() -> list[Row]:
-    """All panels with gold in the recorded data."""
-    rb2, hanna = load("rb2_k8"), load("hanna")
-    base = [one for one in rb2[1] if one.key.prompt_variant == "base" and one.key.temperature == 1.0]
-    natural, other = selected("llmbar", is_natural), selected("llmbar", lambda name: not is_natural(name))
-    names = sorted({one.key.judge for one in base})
-    found = [measure("rb2_k8: all three", (rb2[0], base), lambda _: True)]
-    found += [measure(f"rb2_k8: without {out}", (rb2[0], base), lambda key, o=out: key.judge != o) for out in names]
-    found += [measure(f"hanna: eval{n}", hanna, lambda key, n=n: key.prompt_variant == f"eval{n}") for n in range(1, 5)]
-    found += [measure(name, load(name), lambda _: True) for name in ("openqa301", "pandalm")]
-    for subset, loaded in (("natural", natural), ("other", other)):
-        for name in VARIANTS:
-            keep = functools.partial(_is_variant, name)
-            found.append(measure(f"llmbar {subset}: {name}", loaded, keep))
-    return found
-
-
-def _is_variant(name: str, key: Key) -> bool:
-    return key.mode == "pairwise" and key.prompt_variant == name
+def shared(frame: Frame, series: Sequence[Series]) -> tuple[list[Array], Array]:
+    """Return the calls of all judges, and gold, in the groups that all of them scored."""
+    members = [one.on_frame(one.calls, frame) for one in series]
+    known = np.all([measures.measurable_groups(one[:, 0], frame.gold) for one in members], axis=0)
+    return [one[known] for one in members], frame.gold[known]
 
 
 def is_natural(group_id: str) -> bool:
@@ -165,48 +159,17 @@ def is_natural(group_id: str) -> bool:
 
 def report() -> list[Target]:
     """Print the table of panels, and say which targets it reaches."""
-    found = rows()
-    print("\n## Panels, one call of each member: advantage fidelity (weights from the other half)")
-    print(
-        f"{'panel':32}{'groups':>7}{'J':>3}{'weakest':>9}{'best':>8}{'best xJ':>9}{'equal':>8}{'learned':>9}{'gold':>8}"
-        "  learned - equal      gold - equal         gold - learned"
-    )
+    found = [row for panel in recorded() for row in measured(*panel)]
+    print("\n## Panels without labels, one call of each member: advantage fidelity (weights from the other half)")
+    print(f"{'panel':32}{'one member is':17}{'J':>3}{'single':>8}{'equal':>8}{'median':>8}{'learned':>9}{'worst':>8}")
     for row in found:
-        alone = f"{row.weakest:9.4f}{row.strongest:8.4f}{row.best:9.4f}"
-        print(
-            f"{row.name:32}{row.groups:7}{row.members:3}{alone}{row.equal:8.4f}{row.learned:9.4f}{row.fitted:8.4f}"
-            f"  {figure(row.gain):19}  {figure(row.fitted_gain):19}  {figure(row.short)}"
-        )
-    usual = [row for row in found if "other" not in row.name]
-    parts = {
-        "members asked twice or more": [row for row in usual if row.repeated],
-        "members asked once": [row for row in usual if not row.repeated],
-        "llmbar's other subsets": [row for row in found if "other" in row.name],
-    }
-    return [target for what, part in parts.items() for target in _targets(what, part)]
-
-
-def _targets(what: str, part: Sequence[Row]) -> list[Target]:
-    short = [row.fitted - row.learned for row in part]
-    weak = [row.learned - row.equal for row in part if row.weak]
-    below = [row.learned - row.equal for row in part]
-    near, gained, kept = (
-        sum(one <= 0.01 for one in short), sum(one >= 0.01 for one in weak), sum(one >= -0.002 for one in below)
-    )  # fmt: skip
-    count = len(part)
-    surely = sum((row.short or (0.0, 0.0))[0] > 0.01 for row in part)
-    gold_gains = sum(row.fitted - row.equal >= 0.01 for row in part if row.weak)
-    return [
-        Target(
-            f"panel, {what}: within 0.01 of weights fitted on gold", near == count,
-            f"{near} of {count}, worst short by {max(short):+.4f}; surely more than 0.01 short: {surely}",
-        ),
-        Target(
-            f"panel, {what}: 0.01 above equal weights where a member is weak", gained == len(weak),
-            f"{gained} of {len(weak)}, least {min(weak, default=0):+.4f}; weights fitted on gold: {gold_gains}",
-        ),
-        Target(
-            f"panel, {what}: never below equal weights by more than 0.002", kept == count,
-            f"{kept} of {count}, worst {min(below):+.4f}",
-        ),
-    ]  # fmt: skip
+        levels = f"{row.single:8.3f}{row.equal:8.3f}{row.median:8.3f}{row.learned:9.3f}{row.worst:8.3f}"
+        print(f"{row.name:32}{row.vice or '':17}{row.members:3}{levels}")
+    targets = []
+    for text, other in (("equal weights", "equal"), ("the geometric median", "median")):
+        behind = [row for row in found if row.learned < getattr(row, other) - ALLOWED]
+        least = min(found, key=lambda row: row.learned - getattr(row, other))
+        worst = f"worst {least.learned - getattr(least, other):+.3f} ({least.name}, {least.vice or 'as recorded'})"
+        told = f"{len(found) - len(behind)} of {len(found)}, {worst}"
+        targets.append(Target(f"learned weights at most {ALLOWED} below {text}", not behind, told))
+    return targets

@@ -38,7 +38,7 @@ from benchmarks.speed.spine import Measured, art_python, measure, verdict
 from calipers.guard.injection import find_attacks
 
 PARTS = ("agents", "words", "size", "loop", "screen")
-AGENTS = {"tau2_airline": (0.5, 108), "taubench_airline": (0.5, 162), "gsm8k_groups": (0.2, 800)}
+AGENTS = {"tau2_airline": (0.9, 108), "taubench_airline": (0.6, 162), "gsm8k_groups": (0.22, 800)}
 """Each recorded set, the CPU a group asked for as a share of ART's, and the groups of a measurement."""
 IN_FLIGHT = 32
 WORDS_IN_FLIGHT = 256

@@ -23,7 +23,8 @@ case ${1:?name an arm of arms.sh} in
   longer) # the same judge, which adds a tenth of the scale for each doubling of length (faulty.py)
     judge=("+calipers.judge='faulty:openai/gpt-5-mini?kind=LengthBias&per_doubling=0.1'" "${comparing[@]}")
     ;;
-  lost) # the same judge, which loses three scores in a hundred, more often those of long rollouts: no signal
+  lost) # the same judge, which loses three scores in a hundred, more often those of long rollouts: no signal.
+    # A fifth of the questions loses one, and calipers asks about it twice more, in vain.
     judge=("+calipers.judge='faulty:openai/gpt-5-mini?kind=Unread&rate=0.03&per_doubling=1'" "${comparing[@]}")
     ;;
   zero) # as lost, but a lost score is a reward of 0

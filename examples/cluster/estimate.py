@@ -84,7 +84,7 @@ def print_calls(settings: dict[str, object]) -> None:
         if found.cost_usd is not None:
             cost = f"${found.cost_usd * times:,.0f}"
         print(f"  {name}: {found.calls * times:,.0f} calls, {found.tokens * times / 1e6:,.0f} million tokens, {cost}")
-    print("  (responses half as long as they may be; answers without reasoning)")
+    print("  (responses half as long as they may be, answers without reasoning, no question repeated)")
 
 
 def disk_bytes(settings: dict[str, object]) -> float | None:

@@ -10,7 +10,7 @@ import pytest
 from calipers.aggregators.criteria import CriteriaScores
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.pair_bias import PairBias, PairVerdict, shrink_into_bounds
-from calipers.aggregators.panel import Fallback, Panel
+from calipers.aggregators.panel import Panel
 from calipers.aggregators.panel_weights import gold_weights, learn_weights
 from calipers.aggregators.position_bias import PositionBias
 from calipers.aggregators.priors import Priors
@@ -135,14 +135,6 @@ def test_judges_of_a_panel_err_by_how_much_they_differ_and_more_if_their_errors_
     assert Panel((1.0, 1.0, 0.0))(rows, 3) == Panel((2.0, 2.0))([*rows, Rating(0, 1.0, 2, 0, 2)], 3)
 
 
-def test_a_fallback_takes_the_judge_with_the_most_candidates_then_the_most_judgments() -> None:
-    rows = ratings((0.1, None), (0.2, 0.6), (0.3, 0.7))
-    assert Fallback()(rows, 2).values == (0.2, 0.6)
-    again = [Rating(0, 0.5, 3, 0, 2), Rating(1, 0.9, 3, 1, 2)]
-    assert Fallback()([*rows, *again], 2).values == (0.4, 0.8)
-    assert Fallback()([], 2) == Scores((None, None), (None, None))
-
-
 def test_learned_weights_follow_their_judges_and_no_scale() -> None:
     import numpy as np  # noqa: PLC0415 - for this test alone
 
@@ -195,5 +187,3 @@ def test_criteria_of_a_candidate_without_a_rubric_give_no_score_and_rules_alone_
     assert scores == Scores((0.875, None), (0.125, None), "repeats", 1)
     ruled = CriteriaScores(Grading(), (rubric,), checked=({"a": Verdict(True), "b": Verdict(False)},))
     assert ruled([], 1) == Scores((0.75,), (0.0,), "assumed")
-    half = CriteriaScores(Grading(), (rubric, rubric), checked=({"a": Verdict(True)},))
-    assert half(said[:2], 2) == Scores((1.0, None), (None, None))

@@ -37,10 +37,6 @@ def test_an_incomplete_grading_counts_only_as_its_policy_says() -> None:
     assert scores() == (None, None)
 
 
-def test_who_has_no_criteria_has_no_score() -> None:
-    assert CriteriaScores(Grading(on_missing="partial"), (None,))([], 1) == Scores((None,), (None,))
-
-
 def test_equal_sums_are_bit_equal() -> None:
     rubric = as_rubric([{"id": name, "text": name, "points": points} for name, points in
                         {"a": 0.1, "b": 0.2, "c": 0.3, "d": 1.0}.items()])  # fmt: skip

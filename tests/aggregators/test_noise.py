@@ -36,6 +36,15 @@ def test_repeats_that_agree_to_the_digit_never_claim_an_error_of_zero():
     assert noise.variance_of(0.0, 2) > 0
 
 
+def test_one_score_off_the_scale_does_not_make_a_judge_noisy():
+    generator = random.Random(5)
+    squares = [generator.gauss(0, 1) ** 2 for _ in range(200)]
+    plain, spoilt = (Noise.learn(every, [1] * len(every)) for every in (squares, [*squares, 1e6]))
+    assert plain is not None
+    assert spoilt is not None
+    assert spoilt.variance == pytest.approx(plain.variance, rel=0.3)
+
+
 def test_too_few_groups_teach_nothing():
     assert Noise.learn([1.0] * 7, [2] * 7) is None
     assert Noise.learn([1.0] * 20, [0] * 20) is None

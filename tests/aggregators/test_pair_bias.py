@@ -50,15 +50,6 @@ def test_ten_pairs_without_a_tie_are_enough_and_nine_are_not():
     assert leaning(4, 1, 5).pairs == 10
 
 
-def test_the_other_order_is_asked_where_the_verdict_follows_the_bias():
-    bias, agreeing, short = leaning(35, 2, 63), leaning(1, 1, 98), leaning(60, 20, 20)
-    assert [bias.swap_share(kind) for kind in ("first", "second", "tie")] == [1, 0, 1]
-    assert [agreeing.swap_share(kind) for kind in ("first", "second")] == [0, 0]
-    # Seven of ten verdicts are "first", so half a call a pair pays for five sevenths of them.
-    assert short.swap_share("first", calls=1.5) == pytest.approx(0.5 / 0.7)
-    assert [short.swap_share("second", calls=1.5), short.swap_share("first")] == [0, 1]
-
-
 @given(st.integers(0, 80), st.integers(0, 80), st.integers(10, 80), st.floats(1.05, 2))
 def test_the_other_order_never_costs_more_than_allowed(first: int, second: int, agree: int, calls: float):
     bias = leaning(first, second, agree)

@@ -51,14 +51,6 @@ def test_a_judge_that_failed_is_left_out_and_its_error_is_unknown():
     assert Panel((1.0,))([], 2) == Scores((None, None), (None, None))
 
 
-def test_judges_that_agree_are_surer_than_judges_that_do_not():
-    others = ((0.2, 0.5, 0.8), (0.8, 0.5, 0.2))
-    agree, differ = (Panel((1.0, 1.0))(ratings((0.1, 0.5, 0.9), other), 3).stderrs[0] for other in others)
-    assert agree is not None
-    assert differ is not None
-    assert agree < differ
-
-
 @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), max_size=6))
 def test_standard_scores_have_mean_zero_and_spread_one_or_zero(values: list[float | None]):
     known = [one for one in standard_scores(values) if one is not None]

@@ -76,13 +76,6 @@ def test_twenty_groups_in_two_orders_are_enough_and_less_teaches_nothing():
     assert PositionBias.learn([group[:5] for group in groups(50, slope=1.0)]) is None
 
 
-def test_a_whole_answer_keeps_its_level():
-    flat = [Rating(item, 0.5, 0, item) for item in range(5)]
-    level = PositionBias(-0.4, 0.3, 50).without_bias(flat)
-    assert sum(one.value for one in level) == pytest.approx(2.5)
-    assert level[0].value < level[4].value
-
-
 def test_a_run_that_has_nothing_to_learn_from_begins_without_numpy():
     code = (
         "import sys; from calipers.aggregators.position_bias import PositionBias; PositionBias.learn([[]]); "

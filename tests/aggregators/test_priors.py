@@ -129,6 +129,23 @@ async def test_the_other_order_of_a_pair_is_asked_where_the_verdict_is_what_the_
     assert 6 < mean < 11
 
 
+async def test_a_panel_that_comes_to_rest_on_one_member_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    truth = truths(30, 1) | truths(2, 2)
+    for seed, count in ((1, 30), (2, 2)):
+        assert not caplog.messages
+        judges = [
+            SimulatedJudge(lambda group, name: truth[group, name], Noise(size), model=f"m{size}")
+            for size in (0.01, 0.4)
+        ]
+        judge = Judge.of({"judge": judges, "orders": 2, "ledger": tmp_path / "l.db"})
+        names = list(dict.fromkeys(group for group, _ in truth if group.startswith(f"g{seed}")))
+        groups = [group_of({one: f"{one} of {name}" for one in IDS}, group_id=name) for name in names]
+        assert len([result async for result in judge.score_groups(groups)]) == count
+        judge.close()
+    (told,) = caplog.messages
+    assert "the panel rests on one member" in told
+
+
 def ratings(slot: int, noise: float, generator: random.Random, truth: list[float]) -> list[Rating]:
     return [
         Rating(item, value + generator.gauss(0, noise), 10 * slot + sample, place=item, slot=slot)

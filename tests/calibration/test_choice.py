@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from calipers.calibration import Calibration, calibrate
 from calipers.calibration.choice import SHARE_OF_BEST, Choice, choose_way
-from calipers.calibration.comparable import FOLDS, MIN_GROUPS, common_groups, folds, prompts
+from calipers.calibration.comparable import FOLDS, folds, prompts
 from calipers.calibration.measures import Array
 from calipers.calibration.records import Cost, Key
 from calipers.calibration.series import Frame, fidelity_curve
@@ -48,14 +48,23 @@ def test_within_a_limit_the_best_is_taken_and_an_unknown_price_is_outside_of_it(
     assert choose_way([]) is None
 
 
-def test_a_panel_must_surely_beat_what_costs_no_more():
+def test_two_judges_once_come_before_one_judge_twice_unless_gold_speaks_against_it():
     generator = np.random.default_rng(0)
-    alone = generator.normal(0.6, 0.1, 40)
-    hardly, surely = alone + 0.005 + np.tile([0.1, -0.1], 20), alone + 0.1 + np.tile([0.05, -0.05], 20)
-    for panel, judges in ((hardly, ("a",)), (surely, ("a", "b"))):
-        found = sure(choose_way([way(alone, 200, judges=("a",)), way(panel, 200, judges=("a", "b"))]))
-        assert found.way.judges == judges
-        assert {one.judges for one in found.frontier} <= {("a",), judges}
+    panel = generator.normal(0.6, 0.1, 40)
+    hardly, surely = panel + 0.005 + np.tile([0.1, -0.1], 20), panel + 0.1 + np.tile([0.05, -0.05], 20)
+    for alone, judges in ((hardly, ("a", "b")), (surely, ("a",))):
+        ways = [way(alone, 200, judges=("a",), orders=2), way(panel, 200, judges=("a", "b"))]
+        assert sure(choose_way(ways, {"tokens": 200})).way.judges == judges
+
+
+def test_a_judge_of_other_groups_costs_no_panel():
+    """The panel of the others is measured where they are; the judge itself is compared as far as groups are shared."""
+    others = groups(80)[60:]
+    said = [*rated(GROUPS, "a", 1.0), *rated(GROUPS, "b", 1.0), *rated([*GROUPS[:10], *others], "c", 0.9)]
+    found = sure(calibrate([*GROUPS, *others], said).choice)
+    assert found.way.judges == ("a", "b")
+    assert [one.judges for one in found.panels] == [("a", "b")]
+    assert found.common_groups == 10
 
 
 def test_the_figure_reported_is_of_groups_that_had_no_part_in_choosing():
@@ -71,9 +80,9 @@ def test_ways_are_compared_on_the_groups_they_share_unless_those_are_few():
     """The dear one was only asked about easy groups."""
     easy = np.array([0.85] * 25 + [np.nan] * 15)
     found = sure(choose_way([way(np.array([0.9] * 25 + [0.1] * 15), 100), way(easy, 200, orders=2)]))
-    assert (found.way.orders, found.common.shared) == (1, True)
+    assert (found.way.orders, found.common_groups) == (1, 25)
     first, last = np.array([0.9] * 20 + [np.nan] * 20), np.array([np.nan] * 20 + [0.8] * 20)
-    assert not sure(choose_way([way(first, 100), way(last, 200)])).common.shared
+    assert not sure(choose_way([way(first, 100), way(last, 200)])).common_groups
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 1.0), st.integers(1, 1000)), min_size=1, max_size=8))
@@ -148,7 +157,7 @@ def test_a_price_is_that_of_a_group():
 
 def space(*records: dict[str, Any], affordable: Callable[[Cost], bool] = lambda _: True) -> PanelSpace:
     series, frame = series_of(GROUPS, *records)
-    return PanelSpace(series, frame, np.ones(len(GROUPS), dtype=bool), affordable)
+    return PanelSpace(series, frame, affordable)
 
 
 def found_in(of: PanelSpace) -> list[Way]:
@@ -267,7 +276,7 @@ def test_a_judge_of_few_groups_is_set_aside_and_judges_without_common_groups_are
     assert found.to_dict()["search"]["common_groups"] == 40
     assert "# Not compared, because they scored too few groups: few." in found.recommendation
     halves = [one | {"judge": "first" if place < 20 else "second"} for place, one in enumerate(rated(FORTY, "x", 0.5))]
-    assert "each was compared on its own" in calibrate(FORTY, halves).recommendation
+    assert "or each on its own" in calibrate(FORTY, halves).recommendation
 
 
 def test_a_judge_that_is_not_for_training_is_never_recommended():
@@ -279,25 +288,7 @@ def test_a_judge_that_is_not_for_training_is_never_recommended():
         assert tomllib.loads(beside.recommendation)["judge"] == ["model"]
 
 
-# --- the rule ---------------------------------------------------------------------------------------------------------
-
-tables = st.integers(1, 5).flatmap(
-    lambda rows: st.lists(st.lists(st.booleans(), min_size=60, max_size=60), min_size=rows, max_size=rows)
-)
-
-
-@given(tables)
-def test_compared_rows_know_every_common_group_and_there_are_enough(known: list[list[bool]]):
-    table = np.where(np.array(known), 0.5, np.nan)
-    found = common_groups(table)
-    counts = (~np.isnan(table)).sum(axis=1)
-    if found.shared:
-        assert not np.isnan(table[np.ix_(found.rows, found.groups)]).any()
-        assert found.groups.sum() >= min(MIN_GROUPS, counts.max() / 2)
-        assert found.rows[counts.argmax()]
-        assert all(kept or 2 * count < counts.max() for kept, count in zip(found.rows, counts, strict=True))
-    else:
-        assert found.rows.all()
+# --- prompts and folds ----------------------------------------------------------------------------------------------
 
 
 def numbers(*groups: tuple[list[dict[str, Any]], list[dict[str, Any]]]) -> list[int]:

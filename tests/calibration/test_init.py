@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import correlation, fmean
 from typing import Any
 
+import numpy as np
 import pytest
 
 from calipers.calibration import Calibration, calibrate
@@ -160,6 +161,39 @@ def test_a_constant_judge_and_one_that_runs_against_gold_are_called_so():
     mostly = [*scored(float, SIXTY[:5]), *scored(lambda _: 1, SIXTY[5:])]
     assert kinds(*mostly)["constant_judge"].startswith("in 55 of 60 groups")
     assert "better members get lower scores" in kinds(*scored(lambda gold: -gold))["against_gold"]
+
+
+def test_a_judge_at_chance_is_named_with_the_rule_that_it_seems_to_follow():
+    generator = np.random.default_rng(1)
+    rule = {one["group_id"]: generator.permutation(4) for one in SIXTY}
+
+    def said(score: Callable[[str, int], float]) -> list[dict[str, Any]]:
+        return [
+            record(one, "j", {"scores": {name: score(one["group_id"], place) for place, name in enumerate("abcd")}},
+                   sample_index=sample)
+            for one in SIXTY for sample in range(2)
+        ]  # fmt: skip
+
+    cases: dict[str, Callable[[str, int], float]] = {
+        "its scores are random": lambda _, __: generator.normal(),
+        "a fixed rule": lambda group, place: float(rule[group][place]),
+    }
+    for words, score in cases.items():
+        text = kinds(*said(score))["chance"]
+        assert words in text
+        assert "60 groups show a fidelity of 0." in text
+    assert "a fixed rule" in kinds(*scored(lambda gold: -gold), *(one | {"sample_index": 1} for one in
+                                   scored(lambda gold: -gold)))["against_gold"]  # fmt: skip
+
+
+def test_too_few_groups_to_tell_two_judges_apart_is_a_finding_with_the_difference_they_could_show():
+    close = [*rated(SIXTY, "a", 1.0), *rated(SIXTY, "b", 1.05)]
+    text = kinds(*close)["too_few_to_tell"]
+    shown = float(text.partition("a difference of ")[2].split()[0])
+    (pair,) = calibrate(SIXTY, close).differences
+    low, high = pair.interval or (0.0, 0.0)
+    assert shown == pytest.approx(1.43 * (high - low) / 2, rel=0.1)
+    assert "too_few_to_tell" not in kinds(*rated(SIXTY, "a", 0.3), *rated(SIXTY, "b", 3.0))
 
 
 def test_lists_scored_by_place_or_shown_in_one_order_are_called_so():

@@ -5,7 +5,7 @@ import tomllib
 from typing import Any
 
 import calipers
-from calipers.calibration import calibrate
+from calipers.calibration import Calibration, calibrate
 from calipers.calibration.recommend import request_lines
 from calipers.calibration.records import Key
 from calipers.config.settings import Settings
@@ -18,7 +18,7 @@ def recommended(*records: dict[str, Any]) -> dict[str, Any]:
     return tomllib.loads(calibrate(GROUPS, records).recommendation)
 
 
-def test_the_judge_that_agrees_best_or_a_panel_that_surely_beats_it_is_recommended():
+def test_the_judge_or_panel_that_agrees_best_is_recommended():
     found = recommended(*rated(GROUPS, "poor", 2.0), *rated(GROUPS, "fine", 0.2))
     assert (found["judge"], found["protocol"], found["samples"]) == (["fine"], "pointwise", 1)
     found = recommended(*rated(GROUPS, "a", 1.0), *rated(GROUPS, "b", 1.0), *rated(GROUPS, "c", 1.0))
@@ -30,10 +30,27 @@ def test_a_biased_pairwise_judge_is_asked_in_both_orders():
     assert recommended(*compared(GROUPS[:20], "j", bias=1.0, noise=0.3))["orders"] == 2
 
 
-def test_a_judge_that_may_know_nothing_comes_with_a_warning():
-    text = calibrate(GROUPS[:12], list(rated(GROUPS[:12], "j", 50.0))).recommendation
-    assert "Do not train on it" in text
-    assert "too few for a reliable choice" in text
+def test_a_judge_that_may_know_nothing_is_not_recommended():
+    """A comment in a file that can be loaded would be trained on."""
+    opposed = [one | {"parsed": {"scores": {n: -x for n, x in one["parsed"]["scores"].items()}}} for one in
+               rated(GROUPS, "j", 0.5)]  # fmt: skip
+    for said, why in ((list(rated(GROUPS[:12], "j", 50.0)), "12 groups could show"), (opposed, "get lower scores")):
+        text = calibrate(GROUPS, said).recommendation
+        assert tomllib.loads(text) == {}
+        assert why in text
+
+
+def test_a_panel_that_rests_on_one_member_says_so():
+    for noise, rests in ((0.5, True), (1.0, False)):
+        found = calibrate(GROUPS, [*rated(GROUPS, "a", noise), *rated(GROUPS, "b", 1.2)], per_group={"calls": 8})
+        assert sure_weights(found) > 0.75 if rests else sure_weights(found) < 0.75
+        assert ("one_member" in {one.kind for one in found.findings}) == rests
+        assert ("rests on one member" in found.recommendation) == rests
+
+
+def sure_weights(found: Calibration) -> float:
+    assert found.choice is not None
+    return max(found.choice.way.weights or (0.0,))
 
 
 def test_a_limit_decides_between_protocols_by_what_a_group_costs():

@@ -30,6 +30,13 @@ GOOD: dict[str, Any] = {
 }  # fmt: skip
 
 
+def test_a_score_off_its_scale_is_unread():
+    scores = {"a": 7, "b": 700, "c": None}
+    line = {"group_id": "g", "judge": "j", "order": ["a", "b", "c"], "parsed": {"scores": scores}}
+    assert as_record(line | {"scale": [1, 10]}).scores == {"a": 7}
+    assert as_record(line).scores == {"a": 7, "b": 700}
+
+
 def test_a_full_line_is_read_and_what_was_not_read_is_missing():
     record = as_record(GOOD)
     assert record.scores == {"a": 3.0}

@@ -134,6 +134,10 @@ def test_a_long_line_and_a_long_result_are_cut_and_say_so():
     cut = run(box, "read_file", attempt="A", path="long", lines=9000)
     assert "... cut: " in cut
     assert len(cut.encode()) <= MOST_RESULT
+    for length, is_cut in ((2_000, False), (2_001, True)):
+        box = toolbox({"f": "x" * length, "g": "\n" * (length - 1)}, task={"g": "y"})
+        assert (run(box, "read_file", attempt="A", path="f").endswith(f"({length} characters)")) is is_cut
+        assert ("too many to compare" in run(box, "diff", attempt="A", path="g")) is is_cut
 
 
 def test_a_character_that_is_no_line_feed_ends_no_line_and_unequal_files_are_not_equal():

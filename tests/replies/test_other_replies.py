@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from calipers.errors import ConfigError
 from calipers.replies import extract_checklist, extract_choice, extract_ranking, extract_scores, extract_verdict
 from calipers.replies.formats.known import format_named, known_formats
-from calipers.replies.proposed import proposed_criteria
 
 FORMATS = Path(__file__).parents[1] / "fixtures" / "formats.jsonl"
 TEXTS = {"1": "Is 42.", "2": "Is wrong."}
@@ -50,26 +49,16 @@ def test_rows_of_a_checklist_are_matched_by_what_they_carry():
         '[{"criterion": "Else", "met": false}, {"criterion": "Is 42.", "met": true}]': {},
         '[{"id": "B", "met": false}, {"id": "A", "met": true}]': {}, '{"1": true, "2": false, "3": true}': {},
         '{"1": {"criterion": "Is wrong.", "met": false}, "2": true}': {}, '{"error": "x", "1": true, "2": false}': {},
-        '{"1": {"reason": "Verdict: not met", "met": true}, "2": false}': {}, '{"1": true, "1": false, "2": true}': {},
-        'So: {"1": true, "2": false}': {}, '{"1": true, "2": false}\nNo, swap them.': {}, '{"1": true, "2": fal': {},
+        '{"1": {"reason": "The verdict is: not met", "met": true}, "2": false}': {},
+        '{"1": {"reason": "Not met.", "met": true}, "2": false}': {},
+        '{"1": {"reason": "I cannot evaluate this.", "met": false}, "2": false}': {},
+        '{"1": {"reason": "Verdict - unmet", "met": true}, "2": false}': {}, '{"1": true, "1": false, "2": true}': {},
+        'So: {"1": true, "2": false}': {}, "These verdicts are wrong:\n1. yes\n2. no": {},
+        '{"1": true, "2": false}\nNo, swap them.': {}, '{"1": true, "2": fal': {},
     }  # fmt: skip
     assert {text: extract_checklist(text, ["1", "2"], texts=TEXTS).verdicts for text in cases} == cases
     around = extract_checklist('So: {"1": true, "2": false}', ["1", "2"])
     assert (around.doubt, around.doubted) == (True, right)
-
-
-def test_a_value_that_is_no_verdict_loses_only_its_criterion():
-    values: list[Any] = [7, 0.5, "yes, but only in part", ["yes"], {}]
-    for value in values:
-        reading = extract_checklist(json.dumps({"1": value, "2": False}), ["1", "2"])
-        assert (reading.verdicts, reading.undecided) == ({"2": False}, frozenset()), value
-    for unknown in (None, "N/A", "Cannot tell"):
-        assert extract_checklist(json.dumps({"1": unknown, "2": False}), ["1", "2"]).undecided == {"1"}
-
-
-def test_reasons_come_along():
-    assert extract_checklist('{"1": {"reason": "says so", "met": true}}', ["1"]).reasons == {"1": "says so"}
-    assert extract_checklist('{"1": true}', ["1"], finish_reason="length").truncated
 
 
 def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
@@ -83,6 +72,10 @@ def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
         "Therefore, neither Output (a) nor Output (b) is better.": None,
         "Output (a) is not better.": None, "If brevity counts, Output (a) is better.": None, "Both have merits.": None,
         '{"winner": "D"}': None, "": None, "Output (a) is better. Therefore, Output (b) is better.": None,
+        "I choose A. Wait, no: I choose B.": None, "Choice: A\nOn reflection: B": None, "[[A]] no, Answer B": None,
+        "I choose A. No. B is better.": None, "I choose A or B.": None, "Choice: A\nI choose B.": None,
+        '{"winner": "A", "reason": "Verdict: B"}': None, "[[C]] for a tie.": "tie", "I choose A over B.": "A",
+        "Output (a) is better than Output (b).": "A",
     }  # fmt: skip
     assert {text: extract_choice(text, ["A", "B"], tie="C").choice for text in cases} == cases
     long = "Answer 1 is more detailed, while 2 is short. Therefore, I choose 3 as the two are equivalent."
@@ -100,8 +93,6 @@ def test_a_ranking_is_all_that_the_reply_says():
         "[1] The Government of": (), "[] > []": (), "": (),
     }  # fmt: skip
     assert {text: extract_ranking(text, [1, 2, 3]).ranking for text in cases} == cases
-    partial = extract_ranking("[2] > [2] > [9] > [1]", [1, 2, 3])
-    assert (partial.missing, partial.dropped, partial.outcome) == ((3,), ("[2]", "[9]"), "partial")
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
@@ -148,16 +139,13 @@ def test_unfit_formats_are_errors_that_name_what_fits():
 
 
 def test_marks_stand_for_labels_in_order_and_scores_go_to_the_callers_scale():
-    assert extract_choice("[[A]]", ["gpt", "qwen"], format="mt_bench").choice == "gpt"
-    assert extract_choice("[[A]]", ["B", "A"], format="mt_bench").choice == "A"
     assert extract_choice("M", [7, 9], format="alpaca_eval").choice == 9
-    assert extract_choice("[[B>>A]]", ["A", "B"], format="arena_hard").margin == 1.0
-    assert extract_choice("10 1", ["a", "b"], format="vicuna").margin == 1.0
     assert extract_scores("[RESULT] 5", ["a"], format="prometheus").scores == {"a": 5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(-1, 1), format="prometheus").scores == {"a": -0.5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(0, 5), format="prometheus").scores == {"a": 2}
     assert extract_scores("[RESULT] 1", ["a"], format="prometheus", finish_reason="length").truncated
-    assert extract_scores("Step 1.\nUsefulness: 4", ["a"], scale=(0, 4), format="g_eval").scores == {"a": 4}
+    for last in ("Usefulness: 4", "**Usefulness Score:** **4**", "- Usefulness (0-4): [4]", "Usefulness: 4/4"):
+        assert extract_scores("Step 1: 3.\n" + last, ["a"], scale=(0, 4), format="g_eval").scores == {"a": 4}, last
     assert extract_verdict('Output "[[1]]" if it holds. [[0]]', format="verif").met is False
 
 
@@ -172,15 +160,3 @@ def test_no_text_raises_in_any_format(name: str, text: str):
         extract_verdict(text, format=name)
     if "ranking" in reads:
         extract_ranking(text, ["A", "B"], format=name)
-
-
-# --- criteria that a model proposes ---
-
-
-def test_proposed_criteria_are_read_from_any_depth():
-    lies = '{"text": "Lies.", "points": -3, "veto": true}'
-    reply = f'Here:\n{{"criteria": [{{"text": "Is 42.", "points": 5}}, {lies}, {{"points": 2}}]}}'
-    assert [(one.text, one.points, one.veto) for one in proposed_criteria(reply)] == [
-        ("Is 42.", 5, False),
-        ("Lies.", -3, True),
-    ]

@@ -36,15 +36,15 @@ def test_scores_come_with_their_outcome_and_those_of_a_whole_verdict_are_kept():
         said % "see BC: 91": ("strict", READ), said % "Sorry, no.": ("strict", READ),
         beside % '"total": 100': ("doubt kept", READ),
         (said % "a").replace("10", "0").replace('"b"', '"I cannot"'): ("doubt", {}),
-        beside % '"other": {"KB": 1}': ("doubt kept", READ), beside % '"other": {"KB": 1, "BC": 2}': ("doubt", {}),
+        beside % '"other": {"KB": 1}': ("doubt", {}), beside % '"other": {"KB": 1, "BC": 2}': ("doubt", {}),
         beside % '"other": {"KB": 90, "BC": 10}': ("doubt kept", READ), beside % '"max_score": 100': ("strict", READ),
         beside % '"error": "x"': ("doubt", {}), beside % '"error": ""': ("strict", READ),
         beside % '"ids": ["KB", "BC"]': ("strict", READ), beside % '"scores": {"KB": 90, "BC": 10}': ("strict", READ),
         '{"scores": {"KB": 9, "BC": 1}, "max_score": 10}': ("strict", READ),
         '{"max": 10, "KB": 9, "BC": 1}': ("strict", READ),
         '{"scores": {"KB": 9, "BC": 1}, "scale": "0-10"}': ("strict", READ),
-        '{"scores": {"KB": 9, "BC": 1}, "scale": "1-10"}': ("doubt kept", {"KB": 9.0, "BC": 1.0}),
-        '{"scores": {"KB": 9, "BC": 1}, "scale": true}': ("doubt kept", {"KB": 9.0, "BC": 1.0}),
+        '{"scores": {"KB": 9, "BC": 1}, "scale": "1-10"}': ("doubt", {}),
+        '{"scores": {"KB": 9, "BC": 1}, "scale": true}': ("doubt", {}),
         "[90, 10]": ("strict", READ), "[90, 10, 5]": ("rejected", {}), "x [90, 10]": ("rejected", {}),
         '{"scores": [90, 10], "ids": ["BC", "KB"]}': ("strict", {"KB": 10.0, "BC": 90.0}),
         '{"scores": [90, 10], "ids": ["BC", "BC"]}': ("rejected", {}),
@@ -60,7 +60,7 @@ def test_scores_come_with_their_outcome_and_those_of_a_whole_verdict_are_kept():
         '[{"id": "KB", "note": "BC", "score": 90}]': ("partial", HALF), rows % '"raw_score": 80': ("doubt", {}),
         rows % '"raw_score": 90': ("strict", {"KB": 90.0, "BC": 11.0}),
         rows % '"max_score": 100': ("strict", {"KB": 90.0, "BC": 11.0}), '{"KB": {"score_1": 90}}': ("partial", HALF),
-        '{"KB": {"score_1": 90, "score_2": 80}, "BC": {"score": 11}}': ("partial", {"BC": 11.0}),
+        '{"KB": {"score_1": 90, "score_2": 80}, "BC": {"score": 11}}': ("doubt", {}),
         '{"role": "user", "scores": ' + OWN + "}": ("rejected", {}), '{"result": ' + OWN + "}": ("rejected", {}),
         '{"result": {"scores": ' + OWN + "}}": ("strict", READ), '{"result": [90, 10]}': ("rejected", {}),
         '{"result": [{"id": "KB", "score": 90}]}': ("partial", HALF),
@@ -83,19 +83,16 @@ def test_scores_come_with_their_outcome_and_those_of_a_whole_verdict_are_kept():
     }  # fmt: skip
     readings = {text: extract_scores(text, IDS, scale=(0, 100)) for text in cases}
     assert {text: (kind_of(one), one.scores or one.doubted) for text, one in readings.items()} == cases
-    assert all(not (one.scores and one.doubted) for one in readings.values())
-
-
-def test_a_reply_that_was_cut_off_says_so_where_something_is_missing():
-    cases = {OWN: "strict", '{"KB": 90}': "partial truncated", "Sure! " + OWN: "doubt truncated kept", "x": "truncated"}
-    found = {text: kind_of(extract_scores(text, IDS, scale=(0, 100), finish_reason="length")) for text in cases}
-    assert found == cases
+    assert extract_scores("7", ["x"], scale=(0, 100)).doubted == {"x": 7.0}
+    cut = {OWN: "strict", '{"KB": 90}': "partial truncated", "Sure! " + OWN: "doubt truncated kept", "x": "truncated"}
+    found = {text: kind_of(extract_scores(text, IDS, scale=(0, 100), finish_reason="length")) for text in cut}
+    assert found == cut
     assert extract_scores("KB: 90\nBC: 10", IDS, scale=(0, 100), finish_reason="stop").scores == READ
 
 
 def test_explanations_are_those_of_the_ids_asked_about_wherever_they_stand():
     cases: dict[str, dict[str, str]] = {
-        '{"scores": {"KB": 90, "BC": 11}, "explanations": {"KB": "a", "ZZ": "x", "BC": 5}}': {"KB": "a"},
+        '{"scores": {"KB": 90, "BC": 11}, "explanations": {"KB": "a", "ZZ": "x", "BC": null}}': {"KB": "a"},
         '{"scores": {"KB": 90, "BC": 11}, "explanations": "x"}': {}, '{"KB": 90, "BC": 11}': {},
         '{"KB": {"score": 90, "reason": "r", "note": "n"}, "BC": {"score": 11}}': {"KB": "r\nn"},
         '[{"id": "KB", "score": 90, "why": "w"}, {"id": "BC", "score": 11}]': {"KB": "w"},
@@ -116,9 +113,6 @@ def test_whatever_is_missing_has_the_reason():
     assert extract_scores('{"KB": "x", "BC": "y", "AD": 50}', ("KB", "BC", "AD"), scale=(0, 100)).reason == (
         "its score cannot be read"
     )
-
-
-# --- verdicts and checklists -----------------------------------------------------------------------------------------
 
 
 def test_a_verdict_says_why_there_is_none():
@@ -163,7 +157,8 @@ def test_a_checklist_comes_with_its_outcome_and_a_whole_one_is_kept():
     )
     cases: dict[str, tuple[str, dict[str, bool]]] = {
         right: ("strict", both), "{1: true, 2: false}": ("repaired", both), "1: yes\n2: no": ("text", both),
-        '{"1": true}': ("partial", first), '{"1": true, "2": null}': ("partial", first),
+        '{"1": true}': ("partial", first), '{"1": true, "2": "yes, but only in part"}': ("partial", first),
+        '{"1": true, "2": ["no"]}': ("partial", first), '{"1": true, "2": null}': ("partial", first),
         '{"1": null, "2": 7}': ("rejected", {}), "So: " + right: ("doubt kept", both), 'So: {"1": true}': ("doubt", {}),
         right[:-1]: ("truncated", {}), '{"a": {"b": {"c": ' + right + "}}}": ("strict", both),
         '{"a": {"b": {"c": {"d": ' + right + "}}}}": ("rejected", {}), '{"a": {"1": true}, "b": [1]}': ("rejected", {}),
@@ -186,7 +181,9 @@ def test_a_checklist_comes_with_its_outcome_and_a_whole_one_is_kept():
     cut = extract_checklist(right, ["1", "2"], finish_reason="length")
     assert (kind_of(cut), cut.verdicts) == ("truncated", {})
     assert extract_checklist('{"1": null, "2": 7}', ["1", "2"]).reason == "the judge could not tell"
-    assert extract_checklist('{"1": true, "2": null}', ["1", "2"]).reason is None
+    unknown = extract_checklist('{"1": {"reason": "so", "met": true}, "2": "N/A"}', ["1", "2"])
+    assert (unknown.reason, sorted(unknown.undecided), unknown.reasons) == (None, ["2"], {"1": "so"})
+    assert extract_checklist('{"1": "Cannot tell", "2": 7}', ["1", "2"]).undecided == {"1"}
 
 
 def test_rows_are_matched_by_texts_of_eight_letters_and_by_ids_and_never_by_both_at_odds():
@@ -216,16 +213,13 @@ def test_rows_are_matched_by_texts_of_eight_letters_and_by_ids_and_never_by_both
     assert {text: extract_checklist(text, ["a"]).verdicts for text in alone} == alone
 
 
-# --- choices, rankings and formats -----------------------------------------------------------------------------------
-
-
 def test_choices_and_rankings_come_with_their_outcome():
     choices = {
         "A": ("A", "text"), '{"choice": "A"}': ("A", "strict"), "{choice: A}": ("A", "repaired"),
         "Draw.": ("tie", "text"), '{"choice": "A"} x': (None, "rejected"), '{"choice": "A"': (None, "rejected"),
         "C": (None, "rejected"), '{"choice": "A", "winner": "B"}': (None, "rejected"),
         '{"choice": "A", "winner": "A"}': ("A", "strict"), "Verdict: A\nChoice: A": ("A", "text"),
-        "Verdict: A\nChoice: B": (None, "rejected"), "[[A]]\nVerdict: B": ("A", "text"),
+        "Verdict: A\nChoice: B": (None, "rejected"), "[[A]]\nVerdict: B": (None, "rejected"),
         "Response A is better. I choose A.": ("A", "text"), "x" * 70_000: (None, "rejected"),
         "<think>": (None, "rejected"),
     }  # fmt: skip

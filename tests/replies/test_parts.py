@@ -13,6 +13,7 @@ from calipers.replies.text import (
     LIMIT,
     TOLERANT_LIMIT,
     condense_reply,
+    is_headed,
     is_introduction,
     is_text_after,
     is_text_before,
@@ -21,7 +22,6 @@ from calipers.replies.text import (
 )
 
 HUNDRED, UNIT, FIVE = (0, 100), (0, 1), (1, 5)
-KB = Names(["KB"]).pattern
 
 
 def test_a_score_is_a_number_on_the_scale_that_it_states():
@@ -57,7 +57,7 @@ def test_scores_together_show_another_scale():
         ([(1, None), (0.5, None)], (0, 9), False), ([(100, None), (50, None)], HUNDRED, False),
         ([(100.1, None), (50, None)], HUNDRED, True), ([(-0.1, None), (50, None)], HUNDRED, True),
         ([(90, 10), (6, None)], HUNDRED, True), ([(90, 10), (10, None), (50, None)], HUNDRED, True),
-        ([(90, 10), (11, None)], HUNDRED, False), ([(90, 10), (0, None)], HUNDRED, False),
+        ([(90, 10), (11, None)], HUNDRED, True), ([(90, 10), (0, None)], HUNDRED, False),
         ([(90, 100), (60, None)], HUNDRED, False), ([(6, 100)], HUNDRED, False), ([(5, 50), (4, 50)], HUNDRED, False),
         ([(9, None), (1, None)], (0, 99), False), ([(20, None), (5, None)], (0, 200), True),
     ]  # fmt: skip
@@ -78,9 +78,6 @@ def test_a_name_is_an_id_whatever_stands_around_it():
     assert [cased.match(name) for name in ("a", "A", "(a)")] == ["a", "A", None]
     assert [padded.match(name) for name in ("1", "01", "001")] == ["1", "01", None]
     assert Names(["output 1", "output 2"]).match("2.") == "output 2"
-    mentions = {"KB": True, "xKB": False, "KB1": False, "(KB)": True, "kb": False, "": False}
-    assert {text: KB.search(text) is not None for text in mentions} == mentions
-    assert (Names(["B.C"]).pattern.search("BxC"), Names([]).pattern.search("a")) == (None, None)
 
 
 def test_the_judges_turn_is_its_first_without_reasoning():
@@ -113,19 +110,20 @@ def test_fences_and_introductions_are_no_words():
     }  # fmt: skip
     assert {text: strip_fence(text) for text in fences} == fences
     introductions = {
-        "Here are the scores:": True, "My verdict：": True, "**Scores:**": True, "Here are the 2 scores:": False,
-        "Scores for KB:": False, "Scores, sorted:": False, "Scores": False, "Here it is:": False, "": False,
-        "one two three four five six seven scores:": True, "one two three four five six seven eight scores:": False,
-        "x" * 153 + " score:": True, "x" * 154 + " score:": False,
+        "Here are the scores:": True, "My verdict：": True, "**Scores:**": True, "Here is my evaluation:": True,
+        "My final overall verdict:": True, "Here are the 2 scores:": False, "Scores for KB:": False, "Scores": False,
+        "Not the scores:": False, "These scores are wrong:": False, "Answers:": False, "Errors:": False, "": False,
+        "my final overall your scores:": False,
     }  # fmt: skip
-    assert {line: is_introduction(line, KB) for line in introductions} == introductions
-    assert is_introduction("Scores for KB:", None)
+    assert {line: is_introduction(line) for line in introductions} == introductions
+    headed = {"Errors:": True, '"answers":': True, "x\nMine:\n```json\n": True, "Scores:": False, "x": False, "": False}
+    assert {text: is_headed(text) for text in headed} == headed
     before = {
         "": False, "\n\n": False, "```json\n": False, "json": False, "Here are the scores:\n": False,
         "Scores:\nMine:\n": True, "x": True, "<answer>": False, "Scores:\n```json\n": False, "KB scores:": True,
         "---\n": False,
     }  # fmt: skip
-    assert {text: is_text_before(text, KB) for text in before} == before
+    assert {text: is_text_before(text) for text in before} == before
     after = {
         "": False, "\n```": False, "}]": False, "</answer>": False, "x": True, "```\n```json": True,
         "```\n\n```x": True, "~~~y": True, ".": True, "\n---\n": False, "<|end_of_box|>": False,
@@ -209,8 +207,8 @@ def test_proposed_criteria_have_points_within_ten_and_stand_at_most_four_deep():
     found = {fields: [one.points for one in proposed_criteria(f'{{"text": "Is.", {fields}}}')] for fields in cases}
     assert found == cases
     one = '{"text": "Is\\n 42.", "points": 1, "veto": 1}'
-    assert [(entry.text, entry.veto) for entry in proposed_criteria(one)] == [("Is 42.", False)]
+    both = proposed_criteria(f'Here:\n{{"criteria": [{one}, {one.replace("1}", "true}")}, {{"points": 2}}]}}')
+    assert [(entry.text, entry.veto) for entry in both] == [("Is 42.", False), ("Is 42.", True)]
     deep = ['{"a": ' * depth + one + "}" * depth for depth in (4, 5)]
     assert [len(proposed_criteria(text)) for text in deep] == [1, 0]
     assert len(proposed_criteria("[" + ", ".join([one] * 201) + "]")) == 200
-    assert proposed_criteria('{"text": " ", "points": 1}') == []

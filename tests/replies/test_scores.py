@@ -63,15 +63,21 @@ def test_what_follows_the_judges_first_turn_is_not_its_verdict():
 def test_doubt_has_its_reason():
     cases: dict[str, object] = {
         "Sure! " + OWN: "words around", OWN + "\nActually, swap the two.": "words around", "> " + OWN: "words around",
-        "Hier meine Noten:\n" + OWN: "words around", "KB: 90\nBC: 10\nThe rest is fine.": "words around",
-        '{"scores": ' + OWN + ', "note": "swap them"}': "words around", "KB wrote:\n" + OWN: "words around",
+        'Hier meine Noten:\n{"scores": ' + OWN + "}": "words around", "Not the scores:\nKB: 90\nBC: 10": "keys",
+        "Do not use these scores:\n" + OWN: "keys", 'These scores are wrong:\n{"scores": ' + OWN + "}": "words around",
+        "KB: 90\nBC: 10\nThe rest is fine.": "words around",
+        '{"scores": ' + OWN + ', "note": "swap them"}': "words around", "KB wrote:\n" + OWN: "keys",
         OWN + "\n" + OTHER: "two verdicts", '{"draft": ' + OTHER + ', "scores": ' + OWN + "}": "two verdicts",
-        '{"KB": 90, "BC": 10, "KB": 20}': "two different", '{"KB": 90, "BC": 10, "ZZ": 5}': "not asked about",
+        '{"KB": 90, "BC": 10, "KB": 20}': "two verdicts", '{"KB": 90, "BC": 10, "ZZ": 5}': "not asked about",
         '{"scores": ' + OWN + ', "scores": ' + OTHER + "}": "twice",
         '{"KB": {"score": 90, "reason": "Score: 30/100"}, "BC": {"score": 10}}': "explanation contradicts",
         '{"explanations": {"KB": "fine.\\n**KB: 30**", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
         '{"explanations": {"KB": "I cannot evaluate it"}, "scores": {"KB": 0, "BC": 61}}': "explanation contradicts",
+        '{"explanations": {"KB": "Score (0-100) - 30", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
+        '{"explanations": "KB: 30\\nBC: 10", "scores": ' + OWN + "}": "explanation contradicts",
+        '{"reasoning": "As an AI, I cannot evaluate it.", "scores": {"KB": 0, "BC": 0}}': "explanation contradicts",
         '{"error": "content policy", "scores": {"KB": 0, "BC": 0}}': "error beside",
+        '{"scores": {"KB": 50, "BC": 60, "error": "x"}}': "error beside",
         '{"scores": [{"id": "KB", "explanation": "...", "score": 0}, {"id": "BC", "score": 0}]}': "template",
         '{"KB": 90, "BC": ': "ends inside", '{"KB": 90 {"BC": 1}': "too damaged", "<think>hm " + OWN: "never ends",
         "KB: 90 tests\nBC: 10 tests": "no verdict", "| id | errors |\n|---|---|\n| KB | 90 |\n| BC | 10 |": "column",
@@ -81,12 +87,33 @@ def test_doubt_has_its_reason():
     assert mismatches(cases) == []
 
 
+def test_a_candidate_with_two_different_scores_anywhere_in_an_object_is_doubt():
+    cases = [
+        '{"scores": ' + OWN + ", " + OTHER[1:], OWN[:-1] + ', "scores": [10, 90]}',
+        '{"scores": ' + OWN + ', "score": [10, 90]}', '{"scores": ' + OWN + ', "rows": [{"id": "KB", "score": 10}]}',
+        '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": 10}], "BC": 90}',
+        '{"scores": {"KB": 90, "BC": 10, "final": {"KB": 10}}}', '{"KB": {"score": 90, "KB": 10}, "BC": 10}',
+        '{"scores": ' + OWN + ', "explanations": {"KB": 10}}', '{"KB": {"score": 90, "final_score": 10}, "BC": 10}',
+        '{"KB": {"score": 90, "sum": {"score": 10}}, "BC": 10}', '{"scores": {"KB": "high", "BC": 10}, "KB": 90}',
+    ]  # fmt: skip
+    assert mismatches(dict.fromkeys(cases, "two verdicts")) == []
+    alone = ['{"score": 90, "KB": 10}', '{"scores": [90], "score": 10}']
+    assert mismatches(dict.fromkeys(alone, "two verdicts"), ("KB",)) == []
+    same = [
+        '{"scores": ' + OWN + ", " + OWN[1:], '{"scores": {"KB": 45, "BC": 5}, "KB": 45, "max_score": 50}',
+        '{"KB": {"score": 90, "id": "KB", "parts": [{"score": 9}]}, "BC": "10/100"}',
+    ]  # fmt: skip
+    assert mismatches(dict.fromkeys(same, READ)) == []
+
+
 @pytest.mark.parametrize("key", ["answers", "final_answers", "self_reported_scores", "example_output", "penalties",
                                  "draft_scores", "confidence", "ranks", "output"])  # fmt: skip
 def test_numbers_under_other_keys_are_no_scores_in_any_form(key: str):
     whole = json.dumps({key: {"KB": 53, "BC": 42}}, indent=1)
     damaged = whole.replace("42", "42,")
-    assert mismatches(dict.fromkeys([whole, damaged, "So: " + whole, "// x\n" + whole], "keys that were asked")) == []
+    headed = [f"{key}:\nKB: 53\nBC: 42\n", f"{key}: " + OWN, f'"{key}": {{\n"KB": 53,\n"BC": 42\n}}']
+    forms = [whole, damaged, "So: " + whole, "// x\n" + whole, *headed]
+    assert mismatches(dict.fromkeys(forms, "keys that were asked")) == []
 
 
 def test_scores_that_may_be_on_another_scale_are_doubt():
@@ -94,6 +121,11 @@ def test_scores_that_may_be_on_another_scale_are_doubt():
         '{"KB": 7, "BC": 10}': "scale", "9, 2": "scale", '{"KB": 1, "BC": 0}': "scale",
         '{"KB": 0.99, "BC": 7}': "scale",
         '{"KB": 0.5, "BC": 70}': "scale", '{"KB": 120, "BC": 30}': "scale", '{"KB": "9/10", "BC": 6}': "scale",
+        '{"KB": {"score": 4, "max_score": 5}, "BC": {"score": 20}}': "scale", '{"KB": "4/5", "BC": 20}': "scale",
+        '{"scores": {"KB": 40, "BC": 20}, "max_score": 0}': "scale",
+        '{"KB": {"score": 40, "max_score": -9}, "BC": 1}': "scale",
+        '{"scores": {"KB": 40, "BC": 20}, "scale": "1-50"}': "scale",
+        '{"KB": 40, "BC": 20, "max": 50, "out_of": 90}': "scale",
         '{"KB": 0, "BC": 0}': {"KB": 0.0, "BC": 0.0}, '{"KB": 11, "BC": 3}': {"KB": 11.0, "BC": 3.0},
     }  # fmt: skip
     assert mismatches(cases) == []
@@ -126,6 +158,7 @@ def test_words_around_keep_the_values_for_the_next_reply():
     assert extract_scores("Sure! " + OWN, IDS, scale=(0, 100)).doubted == READ
     assert extract_scores(OWN + OTHER, IDS, scale=(0, 100)).doubted == {}
     assert extract_scores("Sure! " + '{"KB": 90}', IDS, scale=(0, 100)).doubted == {}
+    assert extract_scores('I cannot judge them. {"KB": 0, "BC": 0}', IDS, scale=(0, 100)).doubted == {}
 
 
 def test_bad_arguments_are_named():

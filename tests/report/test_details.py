@@ -123,7 +123,7 @@ def test_gold_is_beside_the_reward_and_an_advantage_of_the_other_sign_is_marked(
 
 
 def detail(*members: dict[str, Any], questions: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
-    shown = [{"attacks": [], **one} for one in members]
+    shown = [{"attacks": [], "margin": None, **one} for one in members]
     return {"status": "scored", "warnings": [], "trajectories": shown, "questions": questions, **more}
 
 
@@ -149,7 +149,7 @@ SET = (
     ("flipped", detail(A, B, questions=[compared("a", "b", 0.5), compared("b", "a", 0.5)])),
     ("flipped", detail(A, B, questions=[CHANCE[0], CHANCE[4]])),
     ("against-gold", detail({**A, "wrong_sign": True}, B)),
-    ("close", detail(member("a", 0.5, stderr=0.1), member("b", 0.4, stderr=0.1))),
+    ("close", detail(member("a", 0.5, margin=0.2), member("b", 0.4, margin=0.2))),
     ("tied", detail(member("a", 0.5), member("b", 0.5))),
     ("warned", detail(A, B, warnings=["anything"])),
 )
@@ -163,8 +163,8 @@ NOT_SET = (
     ),
     ("flipped", detail(A, B, questions=CHANCE)),
     ("disputed", detail(A, B, questions=[asked(a=0.8, b=0.4), asked("order", a=0.3, b=0.4)])),
-    ("close", detail(member("a", 0.9, stderr=0.1), member("b", 0.4, stderr=0.1))),
-    ("close", detail(member("a", 0.5, stderr=None), member("b", 0.5, stderr=0.1))),
+    ("close", detail(member("a", 0.9, margin=0.2), member("b", 0.4, margin=0.2))),
+    ("close", detail(member("a", 0.5, margin=None), member("b", 0.5, margin=0.2))),
     ("tied", detail(member("a", 0.5), member("b", None))),
 )
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.two_way import TwoWay, two_way
-from calipers.rewards.reliability import f_quantile, incomplete_beta, reliability_of
+from calipers.rewards.reliability import errors_of_interval, f_quantile, incomplete_beta, reliability_of
 from calipers.types import UNKNOWN_RELIABILITY, Rating, Scores
 
 VALUES = (0.1, 0.5, 0.3, 0.8)
@@ -34,6 +34,25 @@ def test_scores_of_any_size_have_the_reliability_of_their_ratio(scale: float, no
     far = Scores(tuple(value * scale for value in VALUES), (noise * scale,) * 4, "repeats", 3)
     assert reliability_of(far) == ordinary
     assert reliability_of(Scores((scale, -scale), (noise * scale,) * 2)).value is not None
+
+
+def test_a_95_percent_interval_covers_95_percent_also_after_two_calls() -> None:
+    """1.96 standard errors cover nine tenths, because the error is estimated from three degrees of freedom."""
+    generator = random.Random(0)
+    inside = normal = 0
+    for _ in range(1500):
+        ratings = [Rating(item, generator.gauss(0.5, 0.1), call, item) for call in (0, 1) for item in range(4)]
+        scores = two_way(ratings, 4)
+        mean = statistics.fmean(value or 0.0 for value in scores.values)
+        for value, error in zip(scores.values, scores.stderrs, strict=True):
+            off, size = abs((value or 0.0) - mean), error or 0.0
+            inside += off <= errors_of_interval(scores.freedom) * size
+            normal += off <= 1.96 * size
+    assert inside / 6000 == pytest.approx(0.95, abs=0.02)
+    assert normal / 6000 < 0.9
+    assert [round(errors_of_interval(freedom), 2) for freedom in (0.1, 1, 3, 30, 1e6, None)] == [
+        12.71, 12.71, 3.18, 2.04, 1.96, 1.96,
+    ]  # fmt: skip
 
 
 def test_what_cannot_be_known_is_unknown_and_neither_0_nor_1() -> None:

@@ -79,6 +79,7 @@ def test_a_rule_in_tags_is_a_rule_without_the_fields_of_other_rows():
     ({"criteria": ["x"], "all_negative": "from_one"}, "for rubrics without positive points"),
     ({"criteria": ["x"], "all_negative": "maybe"}, "refuse or from_one"),
     ({"criteria": ["x"], "veto_floor": "low"}, "veto_floor must be a finite number"),
+    ({"criteria": ["x"], "veto_floor": 5}, "veto_floor=5: it must be below 1"),
 ])  # fmt: skip
 def test_what_is_wrong_is_named(value: Any, complaint: str):
     with pytest.raises(ConfigError, match=complaint):

@@ -16,6 +16,9 @@ from typing import Self
 _FEWEST = 8
 """The least number of groups with repeats from which a judge's noise is learned."""
 
+_OUTLIER = 100.0
+"""A group's variance counts as at most so many times the median: one misread score would outweigh all others."""
+
 _NO_DIFFERENCE = 1e6
 
 
@@ -40,6 +43,8 @@ class Noise:
         known = [(one, count) for one, count in zip(squares, freedom, strict=True) if count > 0]
         if len(known) < _FEWEST:
             return None
+        middle = statistics.median([one / count for one, count in known if one > 0] or [0.0])
+        known = [(min(one, _OUTLIER * middle * count), count) for one, count in known]
         pooled = math.fsum(one for one, _ in known) / sum(count for _, count in known)
         if pooled <= 0:
             return cls(0.0, _NO_DIFFERENCE)

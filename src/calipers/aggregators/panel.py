@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from calipers.aggregators.two_way import DIGITS, two_way
 from calipers.interfaces import Aggregator
 from calipers.types import Judgment, Scores, Verdict
 
+RESTS_ON_ONE: Final = 0.75
+"""A panel rests on one member that has more than this share of the weights."""
 _EDGE = 1e-9
 
 

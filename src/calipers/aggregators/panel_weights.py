@@ -1,11 +1,13 @@
 """Learns the weight of each judge of a panel, without labels or from gold.
 
-Without labels: if every judge was asked twice or more, the weights are those that best predict what the panel would say
-without noise, where each judge has a vote by how well it repeats itself (over samples, or better over swapped orders).
-This is the regression of Kelley (*Interpretation of Educational Measurements*, 1927) for several judges: the inverse
-covariance of their scores times the covariance with the panel's noiseless scores. If any judge was never asked twice,
-only agreement is known (one common factor: Spearman, *American Journal of Psychology* 15, 1904). Agreement does not
-tell quality from shared errors, so these weights stay close to equal ones.
+Without labels, the weights are those that best predict what the panel would say without noise, where each judge has a
+vote by how well it repeats itself (over samples, or better over swapped orders) and by how well it agrees with the
+others. This is the regression of Kelley (*Interpretation of Educational Measurements*, 1927) for several judges: the
+inverse covariance of their scores times the covariance with the panel's noiseless scores. If any judge was never asked
+twice, no noise is known, and the votes are by agreement alone. A judge that follows a fixed rule repeats itself better
+than any honest judge; only its agreement shows it. So agreement is squared in the vote, and all weights are moved
+towards equal ones by how far the judges that got them disagree (less one standard error of their agreement): of two
+judges that contradict each other, nothing says which is right. Only judges whose scores are mostly noise get less.
 
 From gold: gold y is explained by the judges' standard scores, y = Z w + e, within groups, of which there are n. Every
 weight is a common value m, about which nothing is known before, plus a deviation of its own, which is normal with
@@ -35,17 +37,14 @@ repeat themselves and each other would have no unique weights.
 
 _VOTE = 4
 """The power of a judge's repeatability that is its vote. At 0 all judges have the same vote, and at a high power only
-the one that repeats itself best. Chosen on recorded panels (docs/calibration-figures.md#what-was-measured): up
-to a power of 3, several judges that follow the order of a pair outvote one that does not.
+the one that repeats itself best. Chosen on recorded panels (docs/calibration-figures.md#what-was-measured).
 """
 
-_TRUST = 0.25
-"""The power of agreement that is a judge's weight if it was asked once. At 1, two judges with common errors get most of
-the weight; at 0, a noisy judge counts as much as a good one.
-"""
+_STEADY = 0.4
+"""The repeatability from which judges have the same weight where agreement says nothing: below it, most is noise."""
 
-_BELIEF = 10.0
-"""The weight, in groups, of the assumption that all judges agree equally well."""
+_SPARE = 0.1
+"""The share of equal weights in the weights that a panel's agreement is measured with: one judge alone has none."""
 
 _EDGE = 1e-9
 
@@ -57,22 +56,28 @@ def learn_weights(calls: Sequence[Array]) -> tuple[float, ...]:
     """Return the judges' weights, which sum to 1, to aggregate their ratings into scores, from unlabelled calls.
 
     ``calls`` has an array per judge (groups, calls, members), with NaN for no score. All arrays have the same groups
-    and members; the numbers of calls may differ. The weights follow from repeatability, or from agreement if any judge
-    was never asked twice. A judge with less than half of the weight that does not agree with the others beyond chance
-    (one standard error) gets weight 0.
+    and members; the numbers of calls may differ. Scores are standardised within each call, so that no group counts more
+    than another.
     """
     judges = len(calls)
     if judges == 1:
         return (1.0,)
-    by_group = _agreement(calls)
-    known = [one for one in map(repeatability, calls) if one is not None]
-    if len(known) < judges:
-        raw = [loading**_TRUST for loading in _loadings(by_group)]
-    else:
-        raw = _noise_removing(by_group.mean(axis=2), _shrunk_repeatability(known, calls))
-    weights = _normalised_weights(raw)
-    trusted = _agrees_beyond_chance(by_group, weights)
-    return _normalised_weights([one if kept else 0.0 for one, kept in zip(raw, trusted, strict=True)])
+    standard = [standard_scores(one) for one in calls]
+    known = [one for one in map(repeatability, standard) if one is not None]
+    repeats = np.ones(judges) if len(known) < judges else _shrunk_repeatability(known, standard)
+    true = np.sqrt(np.maximum(repeats, 0.02))
+    other = ~np.eye(judges, dtype=bool)
+    by_group = np.where(other[:, :, None], _agreement(standard) / np.outer(true, true)[:, :, None], 0.0)
+    agreement = np.clip(by_group.mean(axis=2), -1.0, 1.0)
+    votes = repeats**_VOTE * np.maximum(agreement.sum(axis=1) / (judges - 1), 0.0) ** 2
+    noiseless = np.where(other, np.maximum(agreement, 0.0), 1.0)
+    weights = np.array(_normalised_weights(_noise_removing(noiseless, true, votes)))
+    shares = weights + _SPARE / judges
+    pairs = np.where(other, np.outer(shares, shares), 0.0)
+    found = np.einsum("ij,ijg->g", pairs / pairs.sum(), by_group)
+    agreed = min(max(float(found.mean() - found.std() / math.sqrt(len(found))), 0.0), 1.0)
+    steady = np.minimum(np.maximum(repeats, 0.02), _STEADY)
+    return tuple(float(one) for one in agreed * weights + (1 - agreed) * steady / steady.sum())
 
 
 def _normalised_weights(raw: Sequence[float]) -> tuple[float, ...]:
@@ -118,17 +123,13 @@ def _shrunk_repeatability(repeats: Sequence[float], calls: Sequence[Array]) -> A
     return np.asarray(np.where(error > 0, share, 1.0) * (found - found.mean()) + found.mean())
 
 
-def _noise_removing(table: Array, repeats: Array) -> list[float]:
-    """Return weights that best predict the panel's vote without noise, from one call of each judge.
+def _noise_removing(noiseless: Array, true: Array, votes: Array) -> list[float]:
+    """Return weights that best predict the sum of noiseless scores by ``votes``, from one call of each judge.
 
-    ``table`` has the correlations between judges. Judge k votes with ``repeats[k]`` to the power ``_VOTE`` for its
-    noiseless scores, whose correlation with judge j's call is ``table[j, k] / sqrt(repeats[k])``.
+    ``noiseless`` has the correlations between judges' noiseless scores, ``true`` those of a call with its judge's own.
     """
-    true = np.sqrt(np.maximum(repeats, 0.02))
-    same = np.eye(len(repeats), dtype=bool)
-    noiseless = np.where(same, 1.0, np.clip(table / np.outer(true, true), 0.0, 1.0))
-    observed = np.where(same, 1.0 + _UNSEEN, noiseless * np.outer(true, true))
-    return non_negative_solution(observed, (noiseless * true[:, None]) @ repeats**_VOTE)
+    observed = np.where(np.eye(len(votes), dtype=bool), 1.0 + _UNSEEN, noiseless * np.outer(true, true))
+    return non_negative_solution(observed, (noiseless * true[:, None]) @ votes)
 
 
 def non_negative_solution(system: Array, target: Array) -> list[float]:
@@ -149,60 +150,29 @@ def non_negative_solution(system: Array, target: Array) -> list[float]:
 
 def _agreement(calls: Sequence[Array]) -> Array:
     """Return correlations of every two judges in each group over their first four calls: (judges, judges, groups)."""
-    judges, groups = len(calls), len(calls[0])
+    judges = len(calls)
     rank = min(4, *(one.shape[1] for one in calls))
-    found = np.zeros((judges, judges, groups))
+    found = np.zeros((judges, judges, len(calls[0])))
     for i in range(judges):
         for j in range(i):
-            by_call = [_correlations(calls[i][:, call], calls[j][:, call]) for call in range(rank)]
-            found[i, j] = found[j, i] = np.mean(by_call, axis=0)
+            found[i, j] = found[j, i] = _correlations(calls[i][:, :rank], calls[j][:, :rank]).mean(axis=1)
     return found
 
 
-def _loadings(by_group: Array) -> tuple[float, ...]:
-    """Return each judge's correlation with the common factor, shrunk to the mean of all judges if groups are few."""
-    groups = by_group.shape[2]
-    loadings = _one_factor_loadings(np.clip(by_group.mean(axis=2), 0.02, 1.0))
-    shrunk = (groups * loadings + _BELIEF * loadings.mean()) / (groups + _BELIEF)
-    return tuple(float(one) for one in shrunk)
-
-
-def _agrees_beyond_chance(by_group: Array, weights: Sequence[float]) -> list[bool]:
-    """Return for each judge whether it agrees with the weighted others by more than one standard error.
-
-    A judge with at least half of the weight always counts as agreeing.
-    """
-    groups = by_group.shape[2]
-    trusted = []
-    for judge, weight in enumerate(weights):
-        rest = 1 - weight
-        if weight >= 0.5 or rest <= 0 or groups < 2:
-            trusted.append(True)
-            continue
-        others = np.array([0.0 if other == judge else share / rest for other, share in enumerate(weights)])
-        agreed = others @ by_group[judge]
-        trusted.append(bool(agreed.mean() > agreed.std(ddof=1) / math.sqrt(groups)))
-    return trusted
+def standard_scores(scores: Array) -> Array:
+    """Return scores minus their mean over the last axis, divided by their standard deviation; 0 if all are equal."""
+    known = ~np.isnan(scores)
+    off = _centred(scores, known)
+    spread = np.sqrt((off**2).sum(axis=-1, keepdims=True) / np.maximum(known.sum(axis=-1, keepdims=True), 1))
+    return np.where(known, np.where(spread > _EDGE, off / np.where(spread > _EDGE, spread, 1.0), 0.0), np.nan)
 
 
 def _correlations(one: Array, other: Array) -> Array:
-    """Return the Pearson correlation of two judges in each group over members both scored; 0 if either is constant."""
+    """Return the Pearson correlation of two judges over members both scored in a call; 0 if either is constant."""
     both = ~(np.isnan(one) | np.isnan(other))
     a, b = _centred(one, both), _centred(other, both)
     size = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
     return np.where(size > _EDGE, (a * b).sum(axis=-1) / np.where(size > _EDGE, size, 1.0), 0.0)
-
-
-def _one_factor_loadings(table: Array) -> Array:
-    """Return loadings whose products are closest to the correlations off the diagonal (minimum residuals)."""
-    judges = len(table)
-    loadings = np.full(judges, math.sqrt(float(table[~np.eye(judges, dtype=bool)].mean())))
-    others = [[j for j in range(judges) if j != i] for i in range(judges)]
-    for _ in range(100):
-        for i in range(judges):
-            rest = loadings[others[i]]
-            loadings[i] = min(max(float(table[i, others[i]] @ rest / (rest @ rest)), 0.02), 0.98)
-    return loadings
 
 
 def gold_weights(scores: Array, products: Array, gold: float, groups: int) -> tuple[float, ...]:

@@ -16,6 +16,7 @@ from calipers.calibration.choice import Choice, choose_way
 from calipers.calibration.findings import (
     Finding,
     findings_about_choice,
+    findings_about_differences,
     findings_about_input,
     findings_about_series,
 )
@@ -109,7 +110,8 @@ def calibrate(
     findings = list(findings_about_input(frame, tally))
     for one, judge in zip(built, measured, strict=True):
         findings += findings_about_series(one, judge)
-    findings += findings_about_choice(choice, frame)
+    differences = metrics.paired_differences(built, measured, frame)
+    findings += (*findings_about_differences(differences), *findings_about_choice(choice, frame))
     return Calibration(
         measured,
         recommendation_toml(choice, measured, per_group, rubrics, asked),
@@ -117,7 +119,7 @@ def calibrate(
         (*alone, *(choice.panels if choice else ())),
         choice,
         tuple(problems),
-        metrics.paired_differences(built, measured, frame),
+        differences,
     )
 
 

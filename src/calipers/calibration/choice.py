@@ -1,15 +1,17 @@
 """Choose how to query judges: the best agreement with gold for its price.
 
-The rule: within a limit, the way with the best agreement with gold; without a limit, the cheapest way that reaches 98.5
-% of the best. A panel is only considered if it beats the best single judge of no higher price by more than one standard
-error. The figures of the choice are nested cross-validation (Stone 1974): the whole search, including panels and their
-weights, is repeated without each fifth of the prompts, and what it chooses is measured on that fifth.
+Ways are compared in pairs, on the groups that both scored: each with the best of the largest panels, which needs the
+least gold, because learned weights are shrunk to equal ones. A way's level is the panel's fidelity plus its gain over
+the panel, less half a standard error of the gain: with few groups with gold, only a clear gain moves the choice away
+from the panel. The rule: within a limit, the way with the highest level; without a limit, the cheapest way that is
+known, within one standard error, to have 98.5 % of its fidelity. The figures of the choice are nested cross-validation
+(Stone 1974): the whole search, including panels and their weights, is repeated without each fifth of the prompts, and
+what it chooses is measured on that fifth.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,7 +20,7 @@ import numpy as np
 
 from calipers.backends.names import is_stand_in
 from calipers.calibration import measures
-from calipers.calibration.comparable import FOLDS, Common, common_groups, folds, prompts
+from calipers.calibration.comparable import FOLDS, enough_groups, folds, prompts
 from calipers.calibration.measures import Array, Counts, Flags, Interval
 from calipers.calibration.records import Cost, Measure, shared_measure
 from calipers.calibration.series import Frame, Series
@@ -26,6 +28,8 @@ from calipers.calibration.ways import PanelSpace, Way
 
 SHARE_OF_BEST: Final = 0.985
 """The share of the best way's fidelity that a cheaper way must reach."""
+_CAUTION: Final = 0.5
+"""How many standard errors of its gain over the largest panel a way must be ahead. Chosen on recorded judges."""
 _ROUNDING: Final = 1 + 1e-9
 
 
@@ -35,11 +39,10 @@ class Choice:
 
     ``fidelity`` and its ``interval`` are of groups that had no part in the choice: each fifth of the prompts is
     measured with the way that was chosen on the other four fifths. They are None below ten groups or five prompts.
-    ``frontier`` holds, by rising price, the ways that no cheaper way equals, with panels only if they beat single
-    judges by more than one standard error. ``frontier_held_out`` has, for each, the fidelity and interval of what is
-    chosen within its price, on groups that had no part in the choice. ``common`` are the groups on which all ways were
-    compared. ``aside`` are ways that were not compared, because they have too few groups. ``panels`` are the best
-    panels of the search.
+    ``frontier`` holds, by rising price, the ways that no cheaper way equals. ``frontier_held_out`` has, for each, the
+    fidelity and interval of what is chosen within its price, on groups that had no part in the choice.
+    ``common_groups`` is the number of groups that all compared ways have. ``aside`` are ways that were not compared,
+    because they have too few groups. ``panels`` are the best panels of the search.
     """
 
     way: Way
@@ -48,10 +51,20 @@ class Choice:
     interval: Interval | None
     frontier: tuple[Way, ...]
     frontier_held_out: tuple[tuple[float | None, Interval | None], ...]
-    common: Common = field(repr=False, compare=False)
+    common_groups: int
     aside: tuple[Way, ...]
     tried: int
     panels: tuple[Way, ...] = field(repr=False)
+
+    @property
+    def chance_interval(self) -> Interval | None:
+        """The interval that says whether the way is better than chance: of groups held out, if there are enough."""
+        return self.interval or measures.bootstrap_interval(self.way.fidelity)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the way may be trained on: gold does not leave it possible that it is no better than chance."""
+        return self.chance_interval is None or self.chance_interval[0] > 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object ``search`` of the JSON report."""
@@ -66,7 +79,7 @@ class Choice:
             "ways_tried": self.tried,
             "held_out_fidelity": self.fidelity,
             "held_out_interval": self.interval,
-            "common_groups": int(self.common.groups.sum()) if self.common.shared else 0,
+            "common_groups": self.common_groups,
             "frontier": frontier,
         }
 
@@ -87,11 +100,16 @@ class Contest:
         self.measure: Measure = next(iter(self.limit)) if self.limit else shared_measure(way.cost for way in allowed)
         # Sorting is stable: of ways with equal price and fidelity, the first way wins.
         ordered = sorted(allowed, key=self._price)
-        self.common = common_groups(np.array([way.fidelity for way in ordered] or np.empty((0, 0))))
-        self.alone = [way for way, compared in zip(ordered, self.common.rows, strict=True) if compared]
-        self.aside = [way for way, compared in zip(ordered, self.common.rows, strict=True) if not compared]
+        known = np.array([~np.isnan(way.fidelity) for way in ordered] or np.empty((0, 0), dtype=bool))
+        self.need = enough_groups(known.sum(axis=1))
+        compared = known.sum(axis=1) >= self.need
+        self.groups = np.asarray(known[compared].any(axis=0))
+        self.common_groups = int(known[compared].all(axis=0).sum()) if compared.any() else 0
+        self.alone = [way for way, one in zip(ordered, compared, strict=True) if one]
+        self.aside = [way for way, one in zip(ordered, compared, strict=True) if not one]
         self.share = 1.0 if self.limit else SHARE_OF_BEST
-        self.space = None if frame is None or not self.alone else self._panel_space(series, frame)
+        members = [one for one in series if not is_stand_in(one.key.judge)]
+        self.space = None if frame is None or not self.alone else PanelSpace(members, frame, self._is_affordable)
 
     @property
     def tried(self) -> int:
@@ -104,12 +122,15 @@ class Contest:
         return sorted([*self.alone, *panels], key=self._price)
 
     def levels(self, ways: Sequence[Way], train: Flags) -> tuple[Array, Array]:
-        """Return the mean fidelity of each way of an offer on the groups ``train``, and its price.
-
-        It is -inf for a panel that does not clearly beat single judges.
-        """
-        prices = np.array([self._price(way) for way in ways])
-        return _considered(ways, np.array([way.fidelity for way in ways])[:, train], prices), prices
+        """Return the level of each way of an offer on the groups ``train`` (-inf if it has none), and its price."""
+        table = np.array([way.fidelity for way in ways])[:, train]
+        means = np.nan_to_num(measures.mean_of_known(table, axis=1), nan=-np.inf)
+        sizes = np.array([len(way.keys) for way in ways])
+        largest = np.where(sizes == sizes.max(), means, -np.inf) if sizes.max() > 1 else means
+        levels = levels_beside(table, int(largest.argmax()), _CAUTION)
+        if self.share < 1:  # of ways that are known to reach the share of the best, the cheapest is taken
+            levels = levels_beside(table, int(levels.argmax()), 1.0)
+        return levels, np.array([self._price(way) for way in ways])
 
     def choose(self, train: Flags, prices: Sequence[float] = ()) -> list[Way]:
         """Return the way that is chosen on the groups ``train``, and then the best one up to each of ``prices``."""
@@ -124,7 +145,7 @@ class Contest:
 
         ``sources`` number the groups' prompts. All are NaN if the groups cannot be divided into folds.
         """
-        groups = self.common.groups
+        groups = self.groups
         measured: list[Array] = [np.full(len(groups), np.nan) for _ in range(1 + len(prices))]
         at = np.full(len(groups), -1)
         fold = folds(sources[groups])
@@ -144,18 +165,6 @@ class Contest:
         prices = ((cost.of(kind), most) for kind, most in self.limit.items())
         return all(price is not None and price <= most * _ROUNDING for price, most in prices)
 
-    def _panel_space(self, series: Sequence[Series], frame: Frame) -> PanelSpace | None:
-        """Return the panels of the judges that scored all groups on which ways are compared."""
-        wanted = self.common.groups
-        some = [one for one in series if not is_stand_in(one.key.judge)]
-        scored = [one.on_frame(np.asarray((~np.isnan(one.calls)).any(axis=(1, 2)), float), frame) == 1 for one in some]
-        if not self.common.shared:  # only the groups that all judges scored can show what they are worth together
-            wanted = np.asarray(np.all(scored, axis=0) & wanted)
-        members = [one for one, known in zip(some, scored, strict=True) if known[wanted].all()]
-        if len({member.key.judge for member in members}) < 2 or not wanted.any():
-            return None
-        return PanelSpace(members, frame, wanted, self._is_affordable)
-
 
 def choose_way(
     ways: Sequence[Way],
@@ -171,17 +180,16 @@ def choose_way(
     contest = Contest(ways, limit, series, frame)
     if not contest.alone:
         return None
-    common = contest.common
-    ordered = contest.offer(common.groups)
+    ordered = contest.offer(contest.groups)
     tried = contest.tried
     if contest.space is not None:
         related = contest.space.error_correlation
         ordered = [
             dataclasses.replace(way, error_correlation=related(way.keys)) if way.weights else way for way in ordered
         ]
-    levels, prices = contest.levels(ordered, common.groups)
+    levels, prices = contest.levels(ordered, contest.groups)
     frontier = _frontier(levels, prices)
-    sources = np.arange(len(common.groups)) if frame is None else prompts(frame)
+    sources = np.arange(len(contest.groups)) if frame is None else prompts(frame)
     measured = contest.held_out(sources, [prices[place] for place in frontier])
     held_out = [(measures.mean_over_groups(one), measures.bootstrap_interval(one)) for one in measured]
     return Choice(
@@ -190,7 +198,7 @@ def choose_way(
         *held_out[0],
         tuple(ordered[place] for place in frontier),
         tuple(held_out[1:]),
-        common,
+        contest.common_groups,
         tuple(contest.aside),
         tried,
         tuple(way for way in ordered if way.weights),
@@ -204,26 +212,19 @@ def _pick(levels: Array, prices: Array, share: float) -> int:
     return int(np.where(prices <= cheapest * _ROUNDING, levels, -np.inf).argmax())
 
 
-def _considered(ways: Sequence[Way], table: Array, prices: Array) -> Array:
-    """Return each way's mean fidelity in ``table`` (ways, groups); -inf for a panel that is not worth its price.
+def levels_beside(table: Array, place: int, errors: float) -> Array:
+    """Return how good each way of ``table`` (ways, groups) surely is, compared with the way at ``place``; -inf unknown.
 
-    Its gain over the best single judge of no higher price must be more than its standard error: the rule of one
-    standard error (Breiman et al., *Classification and Regression Trees*, 1984), of ways that hardly differ, the
-    simpler one.
+    It is that way's mean plus the mean gain over it on the groups that both have, less so many standard errors. A way
+    without two such groups has its own mean.
     """
     means = measures.mean_of_known(table, axis=1)
-    levels = np.where(np.isnan(means), -np.inf, means)
-    alone = np.array([len(way.keys) == 1 for way in ways])
-    considered = levels.copy()
-    for place in np.flatnonzero(~alone):
-        rivals = np.flatnonzero(alone & (prices <= prices[place] * _ROUNDING))
-        if not len(rivals):
-            continue
-        gain = table[place] - table[rivals[int(levels[rivals].argmax())]]
-        known = gain[~np.isnan(gain)]
-        if len(known) < 2 or known.mean() <= known.std(ddof=1) / math.sqrt(len(known)):
-            considered[place] = -np.inf
-    return considered
+    gains = table - table[place]
+    known = np.maximum((~np.isnan(gains)).sum(axis=1), 1)
+    gain = measures.mean_of_known(gains, axis=1)
+    spread = np.sqrt(measures.mean_of_known((gains - gain[:, None]) ** 2, axis=1) / np.maximum(known - 1, 1))
+    levels = np.where(known > 1, means[place] + gain - errors * spread, means)
+    return np.nan_to_num(levels, nan=-np.inf)
 
 
 def _frontier(levels: Array, prices: Array) -> list[int]:

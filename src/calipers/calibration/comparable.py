@@ -1,4 +1,4 @@
-"""Which groups figures are compared on: those that all judges scored, and folds that no prompt is in two of.
+"""Which groups figures are compared on: those that two judges share, and folds that no prompt is in two of.
 
 A judge that does not score the hard groups looks better on the rest. Groups of one prompt are alike: what is chosen on
 some of them looks good on the others.
@@ -9,12 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from calipers.calibration.measures import Array, Counts, Flags
+from calipers.calibration.measures import Counts
 from calipers.calibration.series import Frame
 from calipers.types import TrajectoryGroup
 from calipers.types.encoding import to_json_text
@@ -24,34 +23,9 @@ MIN_GROUPS: Final = 30
 FOLDS: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Common:
-    """The ``rows`` of a table are compared on its columns ``groups``; both are flags.
-
-    ``shared`` is False if too few groups are common: then each row is measured on its own groups.
-    """
-
-    rows: Flags
-    groups: Flags
-    shared: bool
-
-
-def common_groups(table: Array) -> Common:
-    """Return the part of ``table`` (rows, groups; NaN where unknown) that can be compared.
-
-    All rows must share at least ``MIN_GROUPS`` groups, or half as many groups as the largest row has. If they share
-    fewer, rows with less than half as many groups as the largest row are omitted.
-    """
-    known = ~np.isnan(table)
-    counts = known.sum(axis=1)
-    most = int(counts.max(initial=0))
-    every = np.ones(len(table), dtype=bool)
-    need = max(min(MIN_GROUPS, math.ceil(most / 2)), 1)
-    for rows in (every, 2 * counts >= most):
-        groups = np.asarray(known[rows].all(axis=0))
-        if rows.any() and int(groups.sum()) >= need:
-            return Common(np.asarray(rows), groups, shared=True)
-    return Common(every, np.asarray(known.any(axis=0)), shared=False)
+def enough_groups(counts: Counts) -> int:
+    """Return how many groups a comparison needs: ``MIN_GROUPS``, or half of the largest of ``counts`` if less."""
+    return max(min(MIN_GROUPS, math.ceil(int(counts.max(initial=0)) / 2)), 1)
 
 
 def prompts(frame: Frame) -> Counts:

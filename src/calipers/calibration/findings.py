@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from calipers.aggregators.panel import RESTS_ON_ONE
+from calipers.backends.names import short_names
+from calipers.calibration import measures
 from calipers.calibration.choice import Choice
 from calipers.calibration.comparable import FOLDS, MIN_GROUPS, prompts
-from calipers.calibration.metrics import JudgeFigures, counts_as_text
+from calipers.calibration.metrics import Difference, JudgeFigures, counts_as_text
 from calipers.calibration.series import Frame, Series, Tally
 from calipers.types.encoding import counted
 
 _POSITION_ONLY: Final = 0.9
 """The share of the scores' variance that the position may explain; above it, the scores reflect only the position."""
+
+_RULE: Final = 0.8
+"""A judge at chance follows a rule if it repeats itself more than this, or correlates so with the length of answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +75,27 @@ def findings_about_series(series: Series, judge: JudgeFigures) -> Iterator[Findi
         yield Finding(kind, text, judge.judge, judge.asked)
 
 
+def findings_about_differences(pairs: Sequence[Difference]) -> Iterator[Finding]:
+    """Yield a finding if the groups do not show that the best judge agrees better with gold than each other."""
+    first = [pair for pair in pairs if (pair.judge, pair.asked) == (pairs[0].judge, pairs[0].asked)]
+    if unclear := [pair for pair in first if not pair.is_clear]:
+        level = max(measures.smallest_shown(pair.interval) for pair in unclear)
+        groups = min(pair.groups for pair in unclear)
+        names = short_names(pair.other for pair in unclear)
+        others = ", ".join(f"{names[pair.other]} ({pair.other_asked})" for pair in unclear)
+        yield Finding(
+            "too_few_to_tell",
+            f"too few groups to tell whether it agrees better with gold than {others}: {groups} groups show a "
+            f"difference of {level:.2g} or more (with a power of 80 %)",
+            pairs[0].judge,
+            pairs[0].asked,
+        )
+
+
 def findings_about_choice(choice: Choice | None, frame: Frame) -> Iterator[Finding]:
     """Yield findings about what the choice of a way to query judges rests on."""
+    if choice is not None and max(choice.way.weights or (0.0,)) > RESTS_ON_ONE:
+        yield Finding("one_member", "the recommended panel rests on one member: the others hardly move its rewards")
     measured = np.zeros(len(frame.groups), dtype=bool) if choice is None else ~np.isnan(choice.way.fidelity)
     if choice is not None and choice.fidelity is None and int(measured.sum()) >= 2 * FOLDS:
         yield Finding(
@@ -91,8 +116,26 @@ def _agreement(judge: JudgeFigures) -> Iterator[tuple[str, str]]:
     if judge.dead_groups > judge.groups_judged / 2:
         alike = f"in {judge.dead_groups} of {judge.groups_judged} groups it gives all members the same score"
         yield "constant_judge", f"{alike}: nothing is learned from them"
-    if interval and interval[1] < 0:
-        yield "against_gold", "better members get lower scores, with confidence; check that a higher gold means better"
+    if interval and interval[0] <= 0:
+        rule = _rule_of(judge)
+        if interval[1] < 0:
+            told = "better members get lower scores, with confidence; check that a higher gold means better"
+            yield "against_gold", f"{told}{rule}"
+        else:
+            shown = measures.smallest_shown(interval)
+            yield "chance", f"it may be at chance: {groups} groups show a fidelity of {shown:.2g} or more{rule}"
+
+
+def _rule_of(judge: JudgeFigures) -> str:
+    """Return what a judge at or below chance seems to follow, as the end of a sentence."""
+    repeats, length = judge.repeatability, judge.length_preference
+    if length is not None and abs(length) > _RULE:
+        return f"; its scores follow the length of answers ({length:+.2f})"
+    if repeats is None or judge.key.mode == "pairwise":
+        return ""
+    if repeats > _RULE:
+        return f"; it repeats itself ({repeats:.2f}), so it follows a fixed rule that is not quality"
+    return f"; it does not repeat itself either ({repeats:.2f}): its scores are random" if repeats < 1 - _RULE else ""
 
 
 def _missing(judge: JudgeFigures) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ group, NaN if the group cannot be measured.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -114,6 +115,14 @@ def bootstrap_interval(by_group: Array) -> Interval | None:
     means = resample_weights(len(known)) @ known
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
+
+
+def smallest_shown(interval: Interval | None) -> float:
+    """Return the smallest mean that as many groups could show to differ from 0, with a power of 80 %, in calibration.
+
+    It is 1.960 + 0.842 standard errors (Cohen, *Statistical Power Analysis*, 1988); ``interval`` has 2 * 1.960 of them.
+    """
+    return math.nan if interval is None else (interval[1] - interval[0]) / 2 * (1.960 + 0.842) / 1.960
 
 
 @lru_cache(maxsize=8)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from calipers.aggregators.panel import RESTS_ON_ONE
 from calipers.backends.names import is_stand_in, short_names
 from calipers.calibration import measures
 from calipers.calibration.choice import SHARE_OF_BEST, Choice
@@ -17,6 +18,7 @@ from calipers.calibration.metrics import JudgeFigures, counts_as_text
 from calipers.calibration.records import Cost, Key, Measure
 from calipers.calibration.ways import Way
 from calipers.config.settings import Settings
+from calipers.types.encoding import counted
 
 _UNRELATED: Final = 0.005
 """A lower correlation of errors would be written as 0."""
@@ -41,9 +43,12 @@ def recommendation_toml(
     ``rubrics`` are the files of prompt variants, by the variant's name. ``asked`` are the settings with which judges
     were asked, as far as their answers do not say it.
     """
+    names = short_names(judge.judge for judge in judges)
     if choice is None:
         return _no_recommendation(judges, limit)
-    way, names = choice.way, short_names(judge.judge for judge in judges)
+    if not choice.is_usable:
+        return _no_better_than_chance(choice, names)
+    way = choice.way
     figures = [judge for judge in judges if judge.key in way.keys]
     lines = [
         *_measured(choice, figures, names),
@@ -69,6 +74,19 @@ def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, f
     return "# No recommendation: agreement with gold could not be measured.\n"
 
 
+def _no_better_than_chance(choice: Choice, names: Mapping[str, str]) -> str:
+    level = choice.way.fidelity if choice.fidelity is None else choice.fidelity
+    known = f"{_one_line(choice.way.called(names))}: {np.nanmean(level):.3f}{_ends(choice.chance_interval)}"
+    groups = int((~np.isnan(choice.way.fidelity)).sum())
+    if choice.chance_interval and choice.chance_interval[1] < 0:
+        remedy = "Better members get lower scores. Check that a higher gold means better, or measure another judge."
+    else:
+        shown = measures.smallest_shown(choice.chance_interval)
+        remedy = f"These {groups} groups could show a fidelity of {shown:.2f}. Add groups, or measure another judge."
+    why = f"No recommendation: the best of {counted(choice.tried, 'way')} is not known to be better than chance."
+    return "".join(f"# {line}\n" for line in (why, known, remedy))
+
+
 def _limits(limit: Mapping[Measure, float]) -> str:
     return " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
 
@@ -84,12 +102,8 @@ def _measured(choice: Choice, figures: Sequence[JudgeFigures], names: Mapping[st
         yield f"# On groups that had no part in the choice: {choice.fidelity:.3f}{_ends(choice.interval)}."
     if known < MIN_GROUPS:
         yield f"# Fewer than {MIN_GROUPS} groups: too few for a reliable choice."
-    if interval and interval[1] < 0:
-        yield "# Better members get lower scores. Do not train on it."
-    elif interval and interval[0] <= 0:
-        yield "# Its interval includes 0: it may be no better than chance. Do not train on it."
-    if not choice.common.shared:
-        yield "# Not all ways were measured on the same groups: each was compared on its own."
+    if not choice.common_groups:
+        yield "# No group was scored by all judges: ways were compared in pairs, or each on its own."
     if aside := sorted({_name(one.judges[0], names) for one in choice.aside}):
         yield f"# Not compared, because they scored too few groups: {', '.join(aside)}."
     for figure in figures:
@@ -130,8 +144,9 @@ def _judges(way: Way, names: Mapping[str, str]) -> Iterator[str]:
         yield f"judge = [{_text(way.judges[0])}]"
         return
     shares = [f"{names.get(one, one)} {share:.2f}" for one, share in zip(way.judges, way.weights, strict=True)]
-    yield "# Together they beat the best single judge of no higher price by more than one standard error."
     yield f"# Weights, learned from gold: {_one_line(', '.join(shares))}."
+    if max(way.weights) > RESTS_ON_ONE:
+        yield "# The panel rests on one member: the others hardly move its rewards."
     yield f"judge = {json.dumps(list(way.judges), ensure_ascii=False)}"
     yield 'panel = "all"'
     yield f'weights = "{",".join(f"{share:.4g}" for share in way.weights)}"'

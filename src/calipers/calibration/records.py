@@ -170,7 +170,8 @@ def as_record(value: object) -> Record:
     ids = _ids(order, "order")
     if value.get("format") is not None and value.get("parsed") is None:
         raise InputError("'raw_text' is not read: read it with calipers.extract_choice, extract_scores and others")
-    answer = _answer(value.get("parsed"), ids)
+    scale = _scale(value.get("scale"))
+    answer = _answer(value.get("parsed"), ids, scale)
     sample = value.get("sample_index")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int)):
         raise InputError("'sample_index' must be an integer")
@@ -183,7 +184,7 @@ def as_record(value: object) -> Record:
         key,
         ids,
         sample or 0,
-        scale=_scale(value.get("scale")),
+        scale=scale,
         cost=NOTHING if status and not answer and value.get("usage") is None else _cost(value, key, ids),
         status=status,
         numbered=sample is not None,
@@ -210,8 +211,11 @@ def _key(value: Mapping[str, Any], answer: Mapping[str, Any]) -> Key:
     )
 
 
-def _answer(parsed: object, order: tuple[str, ...]) -> dict[str, Any]:
-    """Return the parsed answer, by the name of a Record's field; empty if there is none."""
+def _answer(parsed: object, order: tuple[str, ...], scale: tuple[float, float] | None) -> dict[str, Any]:
+    """Return the parsed answer, by the name of a Record's field; empty if there is none.
+
+    A score off its ``scale`` is unread.
+    """
     if parsed is None:
         return {}
     if not isinstance(parsed, Mapping):
@@ -220,10 +224,10 @@ def _answer(parsed: object, order: tuple[str, ...]) -> dict[str, Any]:
     if scores is not None:
         if not isinstance(scores, Mapping):
             raise InputError("'parsed.scores' must be an object of numbers by id")
-        known = {name: score for name, score in scores.items() if score is not None}
-        return {
-            "scores": {_text(name, "an id in 'scores'"): _finite(score, "a score") for name, score in known.items()}
-        }
+        low, high = scale or (-math.inf, math.inf)
+        named = ((_text(name, "an id in 'scores'"), score) for name, score in scores.items() if score is not None)
+        known = {name: _finite(score, "a score") for name, score in named}
+        return {"scores": {name: score for name, score in known.items() if low <= score <= high}}
     if ranking is not None:
         if not isinstance(ranking, list | tuple):
             raise InputError("'parsed.ranking' must list ids, best first")

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from calipers.aggregators.panel_weights import gold_weights
+from calipers.aggregators.panel_weights import gold_weights, standard_scores
 from calipers.calibration import measures
+from calipers.calibration.comparable import enough_groups
 from calipers.calibration.measures import Array, Flags, mean_of_known
 from calipers.calibration.records import Cost, Key
 from calipers.calibration.series import Frame, Series, window
@@ -125,20 +126,18 @@ def orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
 
 
 class PanelSpace:
-    """The panels of ``series`` that are ``affordable``, compared with gold on the frame's ``groups``.
+    """The panels of ``series`` that are ``affordable``, each compared with gold on the groups that its judges share.
 
     ``tried`` is the number of panels that the last search compared.
     """
 
-    def __init__(
-        self, series: Sequence[Series], frame: Frame, groups: Flags, affordable: Callable[[Cost], bool]
-    ) -> None:
-        """Prepare the search; ``groups`` are those that all ways are compared on."""
+    def __init__(self, series: Sequence[Series], frame: Frame, affordable: Callable[[Cost], bool]) -> None:
+        """Prepare the search."""
         self.tried = 0
         self._series = {one.key: one for one in series}
         self._gold, self._affordable = frame.gold, affordable
         self._calls = {one.key: one.on_frame(one.calls, frame) for one in series}
-        self._blocks = list(self._all_blocks(groups & measures.measurable_groups(frame.gold, frame.gold)))
+        self._blocks = list(self._all_blocks(measures.measurable_groups(frame.gold, frame.gold)))
 
     def panels(self, train: Flags) -> list[Way]:
         """Return the best panels of each size for the frame's groups in ``train``, with weights learned from them.
@@ -163,17 +162,31 @@ class PanelSpace:
         """Return the mean correlation of two members' errors; None if a member makes none."""
         return error_correlation([mean_of_known(self._calls[key], axis=1) for key in keys], self._gold)
 
-    def _all_blocks(self, groups: Flags) -> Iterator[_Block]:
-        """Yield the judges that can be panel members together, with each number of calls that all of them have."""
+    def _all_blocks(self, measurable: Flags) -> Iterator[_Block]:
+        """Yield the judges that can be panel members together, with each number of calls that all of them have.
+
+        They share enough groups: the judge with the most groups, and every further judge that leaves enough. The others
+        are members of other panels.
+        """
         alike: dict[tuple[str, str | None], list[Key]] = defaultdict(list)
         for key in self._series:
             alike[key.mode, key.prompt_variant].append(key)
         for keys in alike.values():
-            for count in _COUNTS:
-                deep = tuple(key for key in keys if self._series[key].most >= count)
-                if len({key.judge for key in deep}) > 1:
-                    calls = [self._calls[key][groups] for key in deep]
-                    yield _Block.of(deep, calls, count, self._gold[groups], groups)
+            scored = {key: measurable & (~np.isnan(self._calls[key])).any(axis=(1, 2)) for key in keys}
+            left = sorted(keys, key=lambda key: -int(scored[key].sum()))
+            while left:
+                members, groups = [], scored[left[0]]
+                need = enough_groups(np.array([groups.sum()]))
+                for key in left:
+                    if key == left[0] or int((groups & scored[key]).sum()) >= need:
+                        members.append(key)
+                        groups = groups & scored[key]
+                left = [key for key in left if key not in members]
+                for count in _COUNTS:
+                    deep = tuple(key for key in members if self._series[key].most >= count)
+                    if len({key.judge for key in deep}) > 1:
+                        calls = [self._calls[key][groups] for key in deep]
+                        yield _Block.of(deep, calls, count, self._gold[groups], groups)
 
     def _beam(self, block: _Block, train: Flags) -> Iterator[Way]:
         some = block.where(train)
@@ -292,14 +305,6 @@ def window_mean(calls: Array, start: int, count: int) -> Array:
     """Return mean scores of ``count`` successive calls, cyclically within each group's own calls."""
     depth = np.maximum((~np.isnan(calls)).any(axis=2).sum(axis=1), 1)
     return mean_of_known(window(calls, depth, start, count), axis=1)
-
-
-def standard_scores(scores: Array) -> Array:
-    """Return scores minus their group's mean, divided by its standard deviation; 0 if all are equal."""
-    known = ~np.isnan(scores)
-    off = measures.centred_values(scores, known)
-    spread = np.sqrt((off**2).sum(axis=-1, keepdims=True) / np.maximum(known.sum(axis=-1, keepdims=True), 1))
-    return np.where(known, np.where(spread > _EDGE, off / np.where(spread > _EDGE, spread, 1.0), 0.0), np.nan)
 
 
 def error_correlation(scores: Sequence[Array], gold: Array) -> float | None:

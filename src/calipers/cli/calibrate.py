@@ -157,7 +157,7 @@ def _save_recommendation(path: str | None, report: Calibration) -> None:
     """Write the recommendation, and say so. Without one, nothing is written: a run would take such a file for one."""
     if path is None:
         return
-    if report.choice is None:
+    if report.choice is None or not report.choice.is_usable:
         print_message(f"Warning: --recommendation {path}: not written, since there is no recommendation")
         return
     write_text("--recommendation", path, _RECOMMENDED + report.recommendation)

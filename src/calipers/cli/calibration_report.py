@@ -47,7 +47,8 @@ def print_report(report: Calibration) -> None:
     if report.choice is not None:
         _print_frontier(console, report.choice, names)
     _print_lines(console, "Findings[/bold]", _findings(report.findings, names), mark="- ")
-    usable = "" if report.choice is None else " (TOML: --recommendation FILE writes it, --config FILE reads it)"
+    is_usable = report.choice is not None and report.choice.is_usable
+    usable = "" if not is_usable else " (TOML: --recommendation FILE writes it, --config FILE reads it)"
     console.print(f"\n[bold]Recommendation[/bold]{usable}")
     for line in report.recommendation.removesuffix("\n").split("\n"):
         if console.is_terminal and line.startswith("# "):  # wrapped, but so that what is copied is still TOML

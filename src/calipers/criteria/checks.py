@@ -102,8 +102,7 @@ _RUN: Final = 6
 _LETTERS_RUN: Final = 12
 """The same in letters, in scripts without spaces: a word has about two there."""
 _UNSPACED: Final = (
-    "\u0e00-\u0eff"  # Thai, Lao
-    "\u0f00-\u0fff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Tibetan, Burmese
+    "\u0e00-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Thai, Lao, Tibetan, Burmese
     "\u1780-\u17ff\u19e0-\u19ff\u1950-\u19df\u1a20-\u1aaf"  # Khmer, Tai
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u303c"  # Han: radicals, marks of repetition, numerals
     "\u3040-\u312f\u31a0-\u31bf\u31f0-\u31ff\uff66-\uff9f"  # Kana, Bopomofo

@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
+from calipers.aggregators.panel import RESTS_ON_ONE
 from calipers.aggregators.priors import Priors
 from calipers.backends.connect import connect
 from calipers.backends.limits.budget import Purse
@@ -277,6 +278,10 @@ def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: Judg
     elif settings.records.learn:
         priors = Priors.learn(recorded_judgments(ledger, known), len(known.judges))
         priors = priors if priors.groups else None
+    if priors is not None and max(priors.weights or (0.0,)) > RESTS_ON_ONE:
+        shares = zip((judge.name for judge in judges), priors.weights or (), strict=True)
+        told = ", ".join(f"{name} {share:.2f}" for name, share in shares)
+        _log.warning("the panel rests on one member; weights learned without labels: %s. Measure it on gold", told)
     return replace(known, experience=priors)
 
 

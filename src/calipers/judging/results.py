@@ -337,7 +337,7 @@ def why_unscored(
     """
     about = [done for done in answered if index in done.ask.members]
     if not about:
-        return "failed", "it was never asked about"
+        return "failed", "it was never asked about; the group's warnings say why"
     scored = {done.ask.slot for done in about if isinstance(done.result, Reading) and index not in done.result.missing}
     if 0 < len(scored) < quorum:
         judges = "1 judge" if len(scored) == 1 else f"{len(scored)} judges"

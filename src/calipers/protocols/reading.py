@@ -149,12 +149,13 @@ _COMPLAINTS: Mapping[str, str] = {
 }
 
 
-def _complaint(ask: Ask, reading: ScoreReading) -> str | None:  # noqa: PLR0911 - one problem a line
+def _complaint(ask: Ask, reading: ScoreReading) -> str | None:
     """Return a fixed sentence that tells the judge what was wrong with its reply, without any text of the reply.
 
     None if repeating the question is pointless: scores off the scale again, after it was restated, say nothing.
     """
-    if reading.reason == REFUSED:
+    reason = reading.reason or ""
+    if reason == REFUSED:
         return None
     if reading.truncated and reading.missing:
         return "it was cut off before its end"
@@ -162,11 +163,9 @@ def _complaint(ask: Ask, reading: ScoreReading) -> str | None:  # noqa: PLR0911 
         return "it left attempts out" if reading.missing else None
     if not reading.doubt:
         return "it held no scores that could be read"
-    if (reading.reason or "").startswith("scale"):
+    if reason.startswith("scale"):
         return None if ask.note.startswith(_SCALE_COMPLAINT) else _SCALE_COMPLAINT
-    if (reading.reason or "") in _COMPLAINTS:
-        return _COMPLAINTS[reading.reason or ""]
-    return "it named an attempt that does not exist, or gave one attempt two different scores"
+    return _COMPLAINTS.get(reason, "it named an attempt that does not exist, or gave one attempt two different scores")
 
 
 class _Names:

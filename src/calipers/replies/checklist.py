@@ -174,12 +174,7 @@ class _Reader:
                     "a verdict on a criterion that was not asked about, or whose name is unknown", doubt=True
                 )
             rows.append((id_, item))
-        found: dict[str, Row] = {}
-        for id_, item in rows:
-            row = read_row(item)
-            if found.setdefault(id_, row).value != row.value:
-                raise Rejected("two verdicts on one criterion that contradict each other", doubt=True)
-        return found
+        return self._named(rows, are_checked=True)
 
     def _carried(self, item: Any) -> list[Any]:
         """Return what a row may carry as the name of its criterion: texts and numbers beside its verdict."""
@@ -214,7 +209,7 @@ class _Reader:
     def _lines(self, body: str) -> tuple[dict[str, Row], bool]:
         """Read one criterion a line (``1. NOT PRESENT``), or the only verdict of a reply about a single criterion."""
         lines = [line for line in body.split("\n") if line.strip(" `~*_-|:#")][:_MAX_ROWS]
-        if len(lines) > 1 and is_introduction(lines[0], None):
+        if len(lines) > 1 and is_introduction(lines[0]):
             del lines[0]
         rows: dict[str, Row] = {}
         surplus = False

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from calipers.replies.documents import EXPLAINING, find_documents, is_list, pairs_of, plain_key
-from calipers.replies.names import NOUN, UNENDED, WORDS_AROUND, Names, Rejected
-from calipers.replies.text import TOLERANT_LIMIT, is_text_after, judges_turn, reply_text, strip_fence
+from calipers.replies.documents import EXPLAINING, answer_of, find_documents, is_list, pairs_of, plain_key
+from calipers.replies.names import NOUN, WORDS_AROUND, Names, Rejected
+from calipers.replies.text import is_text_after, reply_text, strip_fence
 from calipers.types import Outcome
 
 Label = TypeVar("Label", str, int)
@@ -67,8 +67,8 @@ def extract_choice(
 
     ``labels`` name two or more candidates: ``A``, ``(a)``, ``Output (a)``, ``**Model A**`` all match label ``A``.
     ``tie`` is the label for a tie and may be one of ``labels``. A label spelled *tie* or *draw* always means a tie.
-    All marks (``[[A]]``), all labelled lines (``Verdict: A``), or all verdict sentences (``Therefore, Output (a) is
-    better``) must agree.
+    All marks (``[[A]]``), labelled lines (``Verdict: A``) and verdict sentences (``Therefore, Output (a) is better``)
+    must agree.
 
     ``format`` names the format that the judge was asked for (docs/reading.md). The format's own names (``A``,
     ``model_1``) stand for ``labels`` in the order in which the prompt listed the candidates. If all ``labels`` are such
@@ -81,12 +81,10 @@ def extract_choice(
         if format is not None:
             return _choice_in_format(text, labels, spelled, format)
         names = tuple(dict.fromkeys(spelled if tie is None or tie in spelled else (*spelled, tie)))
-        found, outcome = _choice(text, names)
+        found, outcome = _choice(text, names, tie)
     except Rejected as reject:
         return ChoiceReading(None, "rejected", reject.reason)
-    if found in ("tie", tie) or found.casefold() in ("tie", "draw"):
-        return ChoiceReading("tie", outcome)
-    return ChoiceReading(labels[spelled.index(found)], outcome)
+    return ChoiceReading("tie" if found == "tie" else labels[spelled.index(found)], outcome)
 
 
 def _choice_in_format(text: str, labels: Sequence[Label], spelled: Sequence[str], name: str) -> ChoiceReading[Label]:
@@ -106,7 +104,7 @@ _SENTENCE: Final = r"(?:^|(?<=[.!?]\s))"
 
 @lru_cache(maxsize=256)
 def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of a label alone, a mark, a labelled line and a verdict sentence."""
+    """Return the patterns of a label alone, a last one, a mark, a labelled line and the verdict sentences."""
     flags = re.IGNORECASE if len({label.casefold() for label in labels}) == len(labels) else re.NOFLAG
     spelled = sorted({*labels, "tie", "draw"}, key=len, reverse=True)
     label = rf"(?P<label>{'|'.join(map(re.escape, spelled))})(?![\w+>=])"
@@ -118,42 +116,49 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
         re.compile(pattern, flags | re.MULTILINE)
         for pattern in (
             rf"\s*(?:i\s(?:choose|prefer|pick|select)\s)?{named}\s?\.?\s*",
+            rf"(?:^|(?<=[.!?\]]\s))(?:[^.!?\]\n]{{0,40}}[\s:])?{named}(?:\sis\s(?:the\s)?better)?[\s.!]*\Z",
             marked,
             rf"^[\s*_#>-]{{0,6}}{_LABELLED}[*_]{{0,3}}\s?(?:is\s?)?[:：]?[*_\s]{{1,5}}{named}[ \t.]*$",
             rf"{_SENTENCE}(?:(?:therefore|overall)\b[^.!?\n]{{0,200}}?,\s)?(?:{with_noun}|{other})\sis\s(?:the\s)?better\b",
-            rf"{_SENTENCE}(?:therefore,?\s)?i\s(?:choose|prefer|pick|select)\s{named}(?=[\s.]|$)",
+            rf"{_SENTENCE}(?:therefore,?\s)?i\s(?:choose|prefer|pick|select)\s{named}(?=[\s.]|$)(?!\s(?:or|and)\b)",
         )
     )
 
 
-def _choice(text: str, labels: tuple[str, ...]) -> tuple[str, Outcome]:
+def _choice(text: str, labels: tuple[str, ...], tie: str | None) -> tuple[str, Outcome]:
     if len(labels) < 2 or len({label.strip() for label in labels}) < len(labels):
         raise Rejected("fewer than two different labels to choose from")
-    body = _answer(text)
-    forms = {label if _are_cased(labels) else label.casefold(): label for label in ("tie", "draw", *labels)}
-    alone, *rest = _patterns(labels)
+    body = strip_fence(answer_of(text))
+    is_cased = len({label.casefold() for label in labels}) < len(labels)
+    forms = {
+        label if is_cased else label.casefold(): "tie" if label == tie or label.casefold() in ("tie", "draw") else label
+        for label in ("tie", "draw", *labels)
+    }
+    alone, _, mark, line, *_ = _patterns(labels)
     documents = find_documents(body)
-    values = [
-        str(value)[:100] for document in documents for key, value in pairs_of(document.node) if plain_key(key) in _KEYS
-    ]
-    if values:
-        found = [alone.fullmatch(value) for value in values]
+    fields = [(plain_key(key), str(value)) for document in documents for key, value in pairs_of(document.node)]
+    if values := [alone.fullmatch(value[:100]) for key, value in fields if key in _KEYS]:
         outcome: Outcome = "strict" if documents[0].strict else "repaired"
         if documents[-1].node is None or documents[-1].cut or is_text_after(body[documents[-1].end :]):
             raise Rejected(WORDS_AROUND, doubt=True)
-        return _agreed([match and match["label"] for match in found], forms), outcome
+        words = "\n".join(value for key, value in fields if key not in _KEYS)
+        values += [*mark.finditer(words), *line.finditer(words)]
+        return _agreed([match and match["label"] for match in values], forms), outcome
     if match := alone.fullmatch(body):
         return _agreed([match["label"]], forms), "text"
-    for pattern in rest:
-        if marks := list(pattern.finditer(body)):
-            named = [next(value for value in match.groupdict().values() if value) for match in marks]
-            return _agreed(named, forms), "text"
+    if named := _marked(body, labels):
+        return _agreed(named, forms), "text"
     raise Rejected("no choice in a place of its own")
 
 
-def _are_cased(labels: Sequence[str]) -> bool:
-    """Whether labels differ only in case, so that case decides."""
-    return len({label.casefold() for label in labels}) < len(labels)
+def _marked(text: str, labels: tuple[str, ...]) -> list[str]:
+    """Return the labels that stand in places of their own in words: also in a short last sentence after the others."""
+    _, ending, *places = _patterns(labels)
+    marks = [mark for place in places for mark in place.finditer(text)]
+    last = ending.search(text)
+    if marks and last and max(mark.end() for mark in marks) <= last.start():
+        marks.append(last)
+    return [next(filter(None, mark.groupdict().values())) for mark in marks]
 
 
 def _agreed(named: Sequence[str | None], forms: dict[str, str]) -> str:
@@ -162,17 +167,6 @@ def _agreed(named: Sequence[str | None], forms: dict[str, str]) -> str:
     if found or choice is None:
         raise Rejected("marks that contradict each other, or name none of the labels", doubt=True)
     return choice
-
-
-def _answer(text: str) -> str:
-    answer = judges_turn(text)
-    if answer is None:
-        raise Rejected(UNENDED, truncated=True)
-    if len(answer) > TOLERANT_LIMIT:
-        raise Rejected("the reply is too long to be read in part")
-    if not answer.strip():
-        raise Rejected("the reply is empty")
-    return strip_fence(answer)
 
 
 # --- rankings --------------------------------------------------------------------------------------------------------
@@ -204,7 +198,7 @@ def extract_ranking(
             if form.names:
                 places = stated_ranking(text, tuple(by_name), form)
                 return RankingReading(tuple(ids[place] for place in places), "strict")
-        written, outcome = _order(_answer(text), names)
+        written, outcome = _order(strip_fence(answer_of(text)), names)
     except Rejected as reject:
         return RankingReading((), "rejected", tuple(by_name.values()), reason=reject.reason)
     ranking: dict[str, None] = {}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from calipers.replies.names import UNENDED, Rejected
 from calipers.replies.text import TOLERANT_LIMIT, is_text_after, is_text_before, judges_turn, strip_fence
 
 _MAX_BRACKETS: Final = 20_000
@@ -83,6 +84,17 @@ def nodes_in_reply(text: str) -> list[Any]:
     return [document.node for document in find_documents(answer[-TOLERANT_LIMIT:]) if document.node is not None]
 
 
+def answer_of(text: str) -> str:
+    """Return the judge's answer in a reply that is read whole. Raises Rejected if there is none, or too much of it."""
+    answer = judges_turn(text)
+    if answer is None:
+        raise Rejected(UNENDED, truncated=True)
+    body = unescaped(answer.strip())
+    if not body or len(body) > TOLERANT_LIMIT:
+        raise Rejected("the reply is too long to be read in part" if body else "the reply is empty")
+    return body
+
+
 def unescaped(text: str) -> str:
     """Undo the escaping of a reply whose quotes all have a backslash before them, or are written as HTML."""
     if "&quot;" in text and '"' not in text:
@@ -92,11 +104,11 @@ def unescaped(text: str) -> str:
     return text
 
 
-def has_words_around(text: str, documents: Sequence[Document], is_named: re.Pattern[str] | None) -> bool:
+def has_words_around(text: str, documents: Sequence[Document]) -> bool:
     """Whether there are words before, between or after the documents of a reply, an introducing line apart."""
     between = (text[one.end : two.start].strip(" \n,;") for one, two in pairwise(documents))
     return (
-        is_text_before(text[: documents[0].start], is_named)
+        is_text_before(text[: documents[0].start])
         or is_text_after(text[documents[-1].end :])
         or any(map(is_text_after, between))
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 NOUN: Final = (
@@ -33,14 +32,13 @@ def bare_name(folded: str) -> str:
 class Names:
     """The ids asked about. ``known`` maps each id to itself."""
 
-    __slots__ = ("_bare", "_folded", "ids", "known", "pattern")
+    __slots__ = ("_bare", "_folded", "ids", "known")
 
     def __init__(self, ids: Sequence[str]) -> None:
         self.ids = tuple(dict.fromkeys(ids))
         self.known = {id_: id_ for id_ in self.ids}
         self._folded = _unique({id_: fold_name(id_) for id_ in self.ids})
         self._bare = _unique({id_: bare_name(fold_name(id_)) for id_ in self.ids})
-        self.pattern = _mention(self.ids)
 
     def match(self, name: object) -> str | None:
         """Return the id that a key or a text names, or None."""
@@ -63,17 +61,17 @@ def _unique(forms: dict[str, str]) -> dict[str, str]:
     return {form: ids[0] for form, ids in counts.items() if len(ids) == 1}
 
 
-@lru_cache(maxsize=256)
-def _mention(ids: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern that finds any of the ids as a word of its own."""
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, ids)) or '(?!)'})(?![A-Za-z0-9])")
-
-
 WORDS_AROUND: Final = "words around the verdict"
 """The reason for a reply whose values count if the judge gives them again."""
 CONTRADICTED: Final = "a verdict that its explanation contradicts"
 TWO_VERDICTS: Final = "two verdicts that differ"
 ERROR_BESIDE: Final = "an error beside the verdict"
+REFUSES: Final = re.compile(
+    r"\s*(?:as an? [^,.]{0,40}, )?(?:(?:i'm |i am )?sorry|i (?:cannot|can['’]t|won['’]t|am unable|am not able|decline)"
+    r"|(?:unable to|cannot(?: be)?) (?:evaluate|rate|score|grade|judge|assess)d?)\b",
+    re.IGNORECASE,
+)
+"""A judge's refusal, in place of an explanation: the lowest value beside it is none."""
 UNENDED: Final = "the reasoning never ends"
 
 

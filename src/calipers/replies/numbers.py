@@ -93,7 +93,7 @@ def why_off_scale(values: Mapping[str, Value], scale: Scale) -> str | None:
         elif value.top != high:
             tops.append(value.top)
     asked = f"where {low:g} to {high:g} was asked for"
-    if tops and any(low < number <= top for top in tops for number in bare):
+    if tops and any(bare):
         return f"scale: a score with another scale beside one without {asked}"
     if not bare or not any(bare) or high < 10:
         return None

@@ -18,20 +18,21 @@ from calipers.errors import ConfigError
 from calipers.replies.documents import (
     EXPLAINING,
     Document,
+    Pairs,
+    answer_of,
     find_documents,
     has_words_around,
     is_list,
     pairs_of,
     parse_strict_json,
     plain_key,
-    unescaped,
 )
 from calipers.replies.names import (
     CONTRADICTED,
     ERROR_BESIDE,
     NOUN,
+    REFUSES,
     TWO_VERDICTS,
-    UNENDED,
     WORDS_AROUND,
     Names,
     Rejected,
@@ -39,10 +40,9 @@ from calipers.replies.names import (
 from calipers.replies.numbers import SCORE, Scale, Value, read_value, why_off_scale
 from calipers.replies.text import (
     LIMIT,
-    TOLERANT_LIMIT,
     condense_reply,
+    is_headed,
     is_introduction,
-    judges_turn,
     reply_text,
     strip_fence,
 )
@@ -135,9 +135,8 @@ def _in_format(text: str, ids: tuple[str, ...], name: str, scale: Scale | None, 
     if form.numbers == "named":
         text = text if any("_" in id_ for id_ in ids) else text.replace("_", " ")
         reading = extract_scores(text, ids, scale=own, finish_reason="length" if cut else None)
-        return replace(reading, scores={id_: _converted(score, own, asked) for id_, score in reading.scores.items()})
-    values = stated_scores(text, ids, form, own, cut=cut)
-    reading = _checked(_Found(dict(values), outcome="strict"), ids, own, cut=False)
+    else:
+        reading = _checked(_Found(dict(stated_scores(text, ids, form, own, cut=cut))), ids, own, cut=False)
     return replace(reading, scores={id_: _converted(score, own, asked) for id_, score in reading.scores.items()})
 
 
@@ -149,18 +148,19 @@ def _converted(score: float, own: Scale, asked: Scale) -> float:
 
 @dataclass(slots=True)
 class _Found:
-    """The verdict found in a reply: a Value or the reason why there is none, by id. ``doubts`` say what is wrong."""
+    """The verdict found in a reply: a Value or the reason for none, by id; ``doubts``; a ``remark`` about all ids."""
 
     values: dict[str, Value | str] = field(default_factory=dict)
     explanations: dict[str, str] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
     outcome: Outcome = "strict"
     surplus: bool = False
+    remark: str = ""
 
     def add(self, id_: str, value: Value | str) -> None:
         """Record a value; a different value for the same id is a doubt."""
         if self.values.setdefault(id_, value) != value:
-            self.doubts.append("two different scores for one candidate")
+            self.doubts.append(TWO_VERDICTS)
 
     def is_verdict(self) -> bool:
         """Whether any value is a number, or something is wrong with what looks like a verdict."""
@@ -171,7 +171,8 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
     """Return the reading of the verdict that was found: its scores on the scale asked for, and why ids are missing."""
     values = {id_: value for id_ in ids if isinstance(value := found.values.get(id_), Value)}
     for id_, value in values.items():
-        if id_ in found.explanations and _is_contradicted(id_, value, found.explanations[id_], scale):
+        words = found.explanations.get(id_, "")
+        if (words or found.remark) and _is_contradicted(id_, value, words, found.remark, scale):
             found.doubts.append(CONTRADICTED)
         if re.fullmatch(r"\s*(?:\.{3}|…|<[A-Za-z][\w ]{0,40}>)\s*", found.explanations.get(id_, "")):
             found.doubts.append(_TEMPLATE)
@@ -185,11 +186,14 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
     if len(values) < len(ids):
         missing = {id_: str(found.values.get(id_) or "not in the reply") for id_ in ids if id_ not in values}
     off = why_off_scale(values, scale)
-    if off is not None:
-        is_low = not missing and all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in scores.values())
-        return _doubtful(ids, off, told, scores if is_low else {}, cut=cut)
-    if found.surplus:
-        return _doubtful(ids, WORDS_AROUND, told, {} if missing else scores, cut=cut)
+    if reason := off or (WORDS_AROUND if found.surplus else None):
+        numbers = [] if missing else list(scores.values())
+        if off is None:
+            counts = any(number > scale[0] for number in numbers)  # nothing but zeros may be a refusal
+        else:
+            counts = all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in numbers)
+        missing, doubted = dict.fromkeys(ids, reason), scores if numbers and counts else {}
+        return ScoreReading({}, missing, "rejected", told, reason, doubt=True, truncated=cut, doubted=doubted)
     return ScoreReading(
         scores,
         missing,
@@ -200,34 +204,30 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
     )
 
 
-def _doubtful(
-    ids: Sequence[str], reason: str, told: dict[str, str], doubted: dict[str, float], *, cut: bool
-) -> ScoreReading:
-    missing = dict.fromkeys(ids, reason)
-    return ScoreReading({}, missing, "rejected", told, reason, doubt=True, truncated=cut, doubted=doubted)
-
-
 # --- explanations ----------------------------------------------------------------------------------------------------
 
-_SCORED: Final = rf"[*_\"'`]{{0,3}}\s{{0,3}}[:：=]{{1,2}}[*_\"'`\s]{{0,4}}(?P<score>{SCORE})(?![\w.,]*\w)"
+_SCORED: Final = (
+    r"[*_\"'`]{0,3}(?:\s?\([^()\n]{0,20}\))?(?:\s{0,3}[:：=]{1,2}|\s[–—-]\s)[*_\"'`\s]{0,4}"
+    rf"(?P<score>{SCORE})(?![\w.,]*\w)"
+)
 _LABELLED: Final = re.compile(rf"\bscores?(?![\w-]){_SCORED}", re.IGNORECASE)
-_REFUSES: Final = re.compile(r"\s*(?:sorry|i'm sorry|i (?:cannot|can't|can’t|am unable|am not able))\b", re.IGNORECASE)
 
 
-def _is_contradicted(id_: str, value: Value, words: str, scale: Scale) -> bool:
-    """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for.
+def _is_contradicted(id_: str, value: Value, words: str, remark: str, scale: Scale) -> bool:
+    """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for, or that or
+    the ``remark`` about all one labelled by the candidate.
 
     The lowest score beside a refusal to evaluate is no score either.
     """
-    if value.number == scale[0] and _REFUSES.match(words):
+    if value.number == scale[0] and (REFUSES.match(words) or REFUSES.match(remark)):
         return True
-    lowered = words.lower()
-    if "score" not in lowered and id_.lower() not in lowered:
-        return False
-    own = re.compile(rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])")
-    for found in [*_LABELLED.finditer(words[:4000]), *own.finditer(words[:4000])][:20]:
-        said = read_value(found["score"], scale)
-        if isinstance(said, Value) and abs(said.number - value.number) > 1e-9 * max(1, abs(scale[1])):
+    stated = list(_LABELLED.finditer(words[:4000])) if "score" in words.lower() else []
+    if id_ in words or id_ in remark:
+        own = rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])"
+        stated += re.finditer(own, f"{words[:4000]}\n{remark[:4000]}")
+    for match in stated[:20]:
+        other = read_value(match["score"], scale)
+        if isinstance(other, Value) and abs(other.number - value.number) > 1e-9 * max(1, abs(scale[1])):
             return True
     return False
 
@@ -270,7 +270,9 @@ def _as_asked(text: str, ids: tuple[str, ...], scale: Scale) -> _Found | None:  
 _MAX_ROWS: Final = 20_000
 _MAX_DEPTH: Final = 4
 _TOPS: Final = ("max_score", "maximum_score", "max", "out_of", "scale")
-_WRAPPERS: Final = frozenset({"result", "evaluation", "evaluations", "output", "response", "verdict"})
+_WRAPPERS: Final = frozenset(
+    {"attempts", "result", "results", "evaluation", "evaluations", "output", "response", "verdict"}
+)
 _COUNTING: Final = frozenset({"score", "index", "idx", "rank", "position", "place", "confidence", *_TOPS})
 """Keys of a row whose numbers are no ids."""
 _BESIDE: Final = EXPLAINING | {"scores", "score", "explanations", "error", "errors", "refusal", *_TOPS}
@@ -309,21 +311,13 @@ class _Reader:
             if not read.is_verdict():
                 raise Rejected(_OTHER_KEYS)
             return read
-        answer = judges_turn(text)
-        if answer is None:
-            raise Rejected(UNENDED, truncated=True)
-        body = unescaped(answer.strip())
-        if not body:
-            raise Rejected("the reply is empty")
-        shortened = len(body) > TOLERANT_LIMIT
-        body = body[-TOLERANT_LIMIT:]
+        body = answer_of(text)
         documents = find_documents(body)
         found = self._documents(body, documents) if documents else None
         if found is None:
             if "{" in body:
                 raise Rejected(_OTHER_KEYS)
-            found = self._lines(body, is_whole=self.is_whole or answer[-1:].isspace())
-        found.surplus |= shortened
+            return self._lines(body, is_whole=self.is_whole or not text.endswith(body))
         return found
 
     # --- documents ---
@@ -338,13 +332,19 @@ class _Reader:
         verdicts = [(document, found) for document, found in read if found.is_verdict()]
         if documents[-1].cut and not self._is_closed(body, *read[-1]):
             raise Rejected("the reply ends inside its verdict", truncated=True)
-        if not verdicts:
+        has_key = any(plain_key(key) in ("scores", "score") for one in documents for key, _ in pairs_of(one.node))
+        if not verdicts or (not has_key and is_headed(body[: documents[0].start])):
             return None
         found = verdicts[0][1]
         for _, other in verdicts[1:]:
-            self._merge(found, other)
+            for id_, value in other.values.items():
+                found.add(id_, value)
+            found.doubts += other.doubts
+            found.explanations |= other.explanations
+            found.surplus |= other.surplus
+            found.remark += other.remark
         found.outcome = "strict" if all(document.strict for document, _ in verdicts) else "repaired"
-        found.surplus |= len(verdicts) < len(documents) or has_words_around(body, documents, self.names.pattern)
+        found.surplus |= len(verdicts) < len(documents) or has_words_around(body, documents)
         return found
 
     def _is_closed(self, body: str, document: Document, found: _Found) -> bool:
@@ -353,18 +353,36 @@ class _Reader:
             document.cut and body.rstrip("`~ \n")[-1:] in ("}", "]") and found.values.keys() == self.names.known.keys()
         )
 
-    def _merge(self, found: _Found, other: _Found) -> None:
-        complete = self.names.known.keys()
-        if found.values.keys() == other.values.keys() == complete and found.values != other.values:
-            found.doubts.append(TWO_VERDICTS)
-        for id_, value in other.values.items():
-            found.add(id_, value)
-        found.doubts += other.doubts
-        found.explanations |= other.explanations
-        found.surplus |= other.surplus
-
     def _node(self, node: Any, *, whole: bool, depth: int = 0) -> _Found:
         """Return the verdict in a JSON document; ``whole``: the reply is nothing else, so that position may count."""
+        found = self._verdict(node, whole=whole, depth=depth)
+        if found.values and self._differs(node, found.values, self.names.ids[0] if len(self.names.ids) == 1 else None):
+            found.doubts.append(TWO_VERDICTS)
+        return found
+
+    def _differs(self, node: Any, values: Mapping[str, Value | str], owner: str | None, depth: int = 0) -> bool:
+        """Whether a node gives a candidate another score than ``values``. ``owner``: whose object the node is in."""
+        if depth > _MAX_DEPTH:
+            return False
+        if is_list(node):
+            return any(self._differs(item, values, None, depth + 1) for item in node if isinstance(item, dict | list))
+        pairs = list(pairs_of(node))[:_MAX_ROWS]
+        _, owners = self._named_by({plain_key(key): value for key, value in pairs})
+        owner = owners.pop() if len(owners) == 1 else owner
+        for key, value in pairs:
+            plain, id_ = plain_key(key), self.names.match(key)
+            if isinstance(value, dict | list):
+                if plain == "explanations":
+                    value = Pairs(pair for pair in pairs_of(value) if not isinstance(pair[1], str))  # noqa: PLW2901
+                if self._differs(value, values, id_ or owner, depth + 1):
+                    return True
+            elif known := values.get(id_ or (owner if "score" in plain and plain not in _TOPS else None) or ""):
+                given = read_value(value, self.scale, known.top if isinstance(known, Value) else None)
+                if isinstance(given, Value) and given != known:
+                    return True
+        return False
+
+    def _verdict(self, node: Any, *, whole: bool, depth: int) -> _Found:
         found = _Found()
         if not pairs_of(node):
             self._list(list(node) if is_list(node) else (), found, whole=whole)
@@ -389,6 +407,9 @@ class _Reader:
             or (key.endswith(("id", "ids", "names")) and is_list(value))
             for key, value in fields.items()
         )
+        found.remark = "\n".join(
+            words for key, words in fields.items() if key in {"explanations", *EXPLAINING} and isinstance(words, str)
+        )
         for key, words in pairs_of(fields.get("explanations")):
             id_ = self.names.match(key)
             if id_ is not None and isinstance(words, str):
@@ -408,30 +429,22 @@ class _Reader:
 
     def _scores(self, fields: Mapping[str, Any], found: _Found, *, whole: bool) -> None:
         scores, top = fields["scores"], _stated_top(fields)
+        if is_list(fields.get("score")):
+            found.doubts.append(TWO_VERDICTS)
         if is_list(scores):
             self._list(scores, found, whole=whole, beside=fields, top=top)
         else:
             self._keyed(list(pairs_of(scores)), found, top)
-        for key, value in fields.items():
-            if key not in ("scores", "explanations") and isinstance(value, dict | list):
-                other = _Found()
-                if isinstance(value, list) and is_list(value):
-                    self._list(value, other, whole=False)
-                else:
-                    self._keyed(list(pairs_of(value)), other)
-                same = other.values == found.values
-                if other.values.keys() == self.names.known.keys() and other.is_verdict() and not same:
-                    found.doubts.append(TWO_VERDICTS)
 
     def _keyed(self, pairs: Sequence[tuple[Any, Any]], found: _Found, top: float | None = None) -> None:
         """Read an object keyed by candidate: ``{"1": 0.9, "2": {"score": 0.4}}``."""
         strangers = 0
-        tops = {key: value for key, value in pairs if plain_key(key) in _TOPS and self.names.match(key) is None}
-        top = _stated_top({plain_key(key): value for key, value in tops.items()}) or top
+        fields = self._fields(Pairs(pair for pair in pairs if self.names.match(pair[0]) is None), found)
+        top = _stated_top(fields, top)
         for key, value in pairs[:_MAX_ROWS]:
             id_ = self.names.match(key)
             if id_ is None:
-                strangers += key not in tops and _may_be_score(value, self.scale)
+                strangers += plain_key(key) not in _TOPS and _may_be_score(value, self.scale)
             elif isinstance(value, dict) or pairs_of(value):
                 self._row(value, found, id_, top)
             else:
@@ -477,31 +490,30 @@ class _Reader:
         if id_ is None and len(fields) == 1 and (named := self.names.match(next(iter(dict(pairs_of(node)))))):
             found.add(named, read_value(next(iter(fields.values())), self.scale, top))
             return
-        names = {
-            key: match
-            for key, value in fields.items()
-            if key not in _COUNTING and not isinstance(value, dict | list) and (match := self.names.match(value))
-        }
+        names, owners = self._named_by(fields)
         scores = [value for key, value in fields.items() if key == "score" or key.startswith("score_")]
-        owners = {match for key, match in names.items() if key.endswith("id") or key in _NAMING} or set(names.values())
         owners |= {id_} if id_ is not None else {self.names.ids[0]} if alone and not owners else set()
         if len(owners) != 1 or not (scores or id_):
             if scores:
                 found.doubts.append("a row that names no candidate, or two")
             return
-        value = read_value(
-            scores[0] if len(scores) == 1 else fields.get("score"), self.scale, _stated_top(fields) or top
-        )
-        others = [other for key, other in fields.items() if "score" in key and key not in (*_TOPS, "score")]
-        if "score" in fields and any(
-            isinstance(other, int | float) and read_value(other, self.scale) != value for other in others
-        ):
-            found.doubts.append("two different scores for one candidate")
+        score = scores[0] if len(scores) == 1 else fields.get("score")
+        value = read_value(score, self.scale, _stated_top(fields, top))
         (owner,) = owners
         found.add(owner, value)
         words = [text for key, text in fields.items() if isinstance(text, str) and key not in names and key != "score"]
         if words:
             found.explanations[owner] = "\n".join(words)
+
+    def _named_by(self, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
+        """Return the keys of a row's fields that name candidates, and the candidates that the row may be about."""
+        names = {
+            key: match
+            for key, value in fields.items()
+            if key not in _COUNTING and not isinstance(value, dict | list) and (match := self.names.match(value))
+        }
+        owners = {match for key, match in names.items() if key.endswith("id") or key in _NAMING}
+        return set(names), owners or set(names.values())
 
     # --- lines ---
 
@@ -518,7 +530,7 @@ class _Reader:
             lines = re.split(r"[,;](?=\s*[^\d\s])", lines[0])
         found = _Found(outcome="text")
         column, lines = _score_column(lines)
-        if len(lines) > 1 and _ROW.fullmatch(lines[0][:300]) is None and is_introduction(lines[0], self.names.pattern):
+        if len(lines) > 1 and _ROW.fullmatch(lines[0][:300]) is None and is_introduction(lines[0]):
             del lines[0]
         for line in lines:
             self._line(line[:300], column, found)
@@ -536,6 +548,8 @@ class _Reader:
             name, score = next((cell for cell in cells if self.names.match(cell)), cells[0]), cells[column]
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
+        elif is_headed(line):
+            raise Rejected(_OTHER_KEYS)
         else:
             found.surplus = True
             return
@@ -597,16 +611,16 @@ def _wrapped(fields: Mapping[str, Any]) -> dict[Any, Any] | list[Any] | None:
     return inner if is_list(inner) or (len(keys) < _MAX_DEPTH and keys & {"scores", *_WRAPPERS}) else None
 
 
-def _stated_top(fields: Mapping[str, Any]) -> float | None:
-    """Return the top of the scale that an object states for its scores, or None."""
-    for key in _TOPS:
-        stated = fields.get(key)
-        if isinstance(stated, str):
-            found = re.fullmatch(r"\s*(?:0\s?(?:-|–|to|\.\.)\s?)?(\d{1,4})\s*", stated)
-            stated = float(found[1]) if found else None
-        if isinstance(stated, int | float) and not isinstance(stated, bool) and stated > 0:
-            return float(stated)
-    return None
+def _stated_top(fields: Mapping[str, Any], outer: float | None = None) -> float | None:
+    """Return the top of the scale that an object states for its scores, by default that of the object around it.
+
+    -1, a scale that every score is off, if it states two tops, or what is none.
+    """
+    tops = set()
+    for stated in (fields[key] for key in _TOPS if fields.get(key) is not None):
+        found = re.fullmatch(r"\s*(?:0\s?(?:-|–|to|\.\.)\s?)?(\d{1,4}(?:\.\d)?)\s*", str(stated))
+        tops.add(float(found[1]) if found and float(found[1]) else -1.0)
+    return outer if not tops else tops.pop() if len(tops) == 1 else -1.0
 
 
 def _may_be_score(value: Any, scale: Scale) -> bool:

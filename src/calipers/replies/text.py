@@ -32,7 +32,7 @@ _CLOSES: Final = (
 _KEPT = r"(?:begin|end|start)_of_(?:box|solution)|(?:start|end)_response|constrain"
 _ROLE = r"(?:assistant|user|human|system)"
 _ENDS: Final = (
-    rf"<[|｜](?!(?:{_KEPT})[|｜]>)[^<>\s]{{1,40}}[|｜]>|</?s>|<eos>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
+    rf"<[|｜](?!(?:{_KEPT})[|｜]>)[^<>\s]{{1,40}}[|｜]>|</?s>|<eos>|<turn\|>|<\|turn>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
     rf"|(?:^|(?<=[\]}}`.%\d]))[ \t]*{_ROLE}[ \t]*(?=\n|\Z)"
     rf"|^[ \t]*(?:\*\*)?(?:{_ROLE}|AI)(?:\*\*)?[ \t]*[:：]"
     rf"|^[ \t]*\#{{1,6}}[ \t]*(?:{_ROLE}|instructions?|input|question|task|response)[ \t]*(?:[:：]|$)"
@@ -81,7 +81,8 @@ def judges_turn(text: str) -> str | None:
         return tail if mark else None
     header = _HEADER.match(text)
     text = text[header.end() :] if header else text
-    if "<|channel|>" in text and not _is_content(text, text.find("<|channel|>")):
+    channel = text.find("<|channel|>")
+    if channel >= 0 and not any(begin < channel < stop for begin, stop in _documents(text)):
         final = _FINAL.search(text)
         if final is None:
             return None
@@ -116,10 +117,6 @@ def _tags(text: str) -> Iterator[re.Match[str]]:
             spans = _documents(text)
         if not any(begin < start < stop for begin, stop in spans):
             yield tag
-
-
-def _is_content(text: str, at: int) -> bool:
-    return any(begin < at < stop for begin, stop in _documents(text))
 
 
 def _documents(text: str) -> list[tuple[int, int]]:
@@ -157,32 +154,34 @@ _FRAME: Final = re.compile(
 )
 """Fences and tags that may stand around a whole verdict."""
 _RULE: Final = re.compile(r"[\s`*_~#|=-]*(?:json\s*)?")
-_INTRODUCES: Final = re.compile(r"\b(?:scores?|verdicts?|evaluations?|ratings?|answer|json)\b", re.IGNORECASE)
-"""Words that questions use for the verdict."""
+_INTRODUCTION: Final = re.compile(
+    r"\W{0,6}(?:here\s(?:is|are)\s)?(?:(?:the|my|your|final|overall)\s){0,3}"
+    r"(?:scores?|verdicts?|evaluations?|ratings?|answer|results?|json)\W{0,4}[:：]\W{0,4}",
+    re.IGNORECASE,
+)
+"""A line that does nothing but name the verdict below it. Any other word may void it: ``Not the scores:``."""
 
 
-def is_text_before(text: str, is_named: re.Pattern[str] | None) -> bool:
-    """Whether text before a verdict says anything. One introducing line may: it ends in a colon, and it has no digit
-    and names no candidate (``is_named``).
-    """
-    lines = [
-        line for line in _FRAME.sub("\n", text).split("\n") if not _RULE.fullmatch(line) and line.strip() != "json"
-    ]
-    return bool(lines) and not (len(lines) == 1 and is_introduction(lines[0], is_named))
+def is_text_before(text: str) -> bool:
+    """Whether text before a verdict says anything. One introducing line does not."""
+    lines = _lines_before(text)
+    return bool(lines) and not (len(lines) == 1 and is_introduction(lines[0]))
 
 
-def is_introduction(line: str, is_named: re.Pattern[str] | None) -> bool:
+def is_headed(text: str) -> bool:
+    """Whether the last line before values names something else than the verdict: ``Errors:``, ``"answers": {``."""
+    lines = _lines_before(text)
+    return bool(lines) and lines[-1].rstrip("\"'*_` ")[-1:] in (":", "：") and not is_introduction(lines[-1])
+
+
+def _lines_before(text: str) -> list[str]:
+    lines = _FRAME.sub("\n", text).split("\n")
+    return [line for line in lines if not _RULE.fullmatch(line) and line.strip() != "json"]
+
+
+def is_introduction(line: str) -> bool:
     """Whether a line can only introduce a verdict: ``Here is my evaluation:``."""
-    bare = line.strip().strip("*_`# ").strip()
-    return (
-        len(bare) <= 160
-        and bare[-1:] in (":", "：")
-        and not any(map(str.isdigit, bare))
-        and (is_named is None or is_named.search(bare) is None)
-        and not any(mark in bare[:-1] for mark in ".!?,;:()。！？，、،；：（）")
-        and len(bare.split()) <= 8
-        and _INTRODUCES.search(bare) is not None
-    )
+    return _INTRODUCTION.fullmatch(line) is not None
 
 
 def is_text_after(text: str) -> bool:

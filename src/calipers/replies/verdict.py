@@ -7,25 +7,23 @@ both yes and no is rejected. Verdicts on several criteria are read by ``checklis
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from calipers.replies.documents import (
-    Document,
+    Pairs,
+    answer_of,
     find_documents,
     has_words_around,
     pairs_of,
     parse_strict_json,
     plain_key,
-    unescaped,
 )
-from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, TWO_VERDICTS, UNENDED, WORDS_AROUND, Rejected
+from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, REFUSES, TWO_VERDICTS, WORDS_AROUND, Rejected
 from calipers.replies.text import (
     LIMIT,
-    TOLERANT_LIMIT,
     condense_reply,
-    judges_turn,
     reply_text,
     strip_fence,
 )
@@ -51,7 +49,9 @@ _LABEL: Final = (
     r"(?:verdict|criteria[\s_]met|criterion[\s_]met|met|answer|judge?ment|result|grade)"
 )
 LABELLED: Final = re.compile(
-    rf"\b{_LABEL}[*_\"'`]{{0,3}}\s{{0,2}}[:：=][*_\"'`\s]{{0,4}}(?P<word>{_SPELLED})(?![\w-])", re.IGNORECASE
+    rf"\b{_LABEL}[*_\"'`]{{0,3}}(?:(?:\sis)?\s{{0,2}}[:：=]|\s[–—-]\s)[*_\"'`\s]{{0,4}}"
+    rf"(?P<word>{_SPELLED})(?![\w-])",
+    re.IGNORECASE,
 )
 _MARK: Final = re.compile(r"\[\[\s?(\w{1,12})\s?\]\]")
 _LINE: Final = re.compile(
@@ -125,17 +125,12 @@ def _read(text: str) -> VerdictReading:
 def document_of(text: str) -> tuple[str, Any, Outcome, bool]:
     """Return the judge's answer, its JSON document (None if it has none), the outcome, and whether it has words around.
 
-    Several documents count as one if they are objects that state the same under equal keys. Raises Rejected.
+    Several documents count as one object, in which a key may repeat. Raises Rejected.
     """
     whole = parse_strict_json(strip_fence(text)) if len(text) <= LIMIT else None
     if isinstance(whole, dict | list) and not _MARK.fullmatch(text.strip()):
         return text, whole, "strict", False
-    answer = judges_turn(text)
-    if answer is None:
-        raise Rejected(UNENDED, truncated=True)
-    body = unescaped(answer.strip())
-    if not body or len(body) > TOLERANT_LIMIT:
-        raise Rejected("the reply is too long to be read in part" if body else "the reply is empty")
+    body = answer_of(text)
     documents = find_documents(_MARK.sub(lambda mark: " " * len(mark[0]), body))
     if not documents:
         return body, None, "text", False
@@ -144,21 +139,11 @@ def document_of(text: str) -> tuple[str, Any, Outcome, bool]:
     if documents[-1].cut:
         raise Rejected("the reply ends inside its verdicts", truncated=True)
     outcome: Outcome = "strict" if all(document.strict for document in documents) else "repaired"
-    return body, _merged(documents), outcome, has_words_around(body, documents, None)
-
-
-def _merged(documents: Sequence[Document]) -> Any:
-    """Return the only document of a reply, or one object of what all of its documents state. Raises Rejected."""
     if len(documents) == 1:
-        return documents[0].node
-    merged: dict[Any, Any] = {}
-    for document in documents:
-        if not pairs_of(document.node):
-            raise Rejected("several documents, or words around the verdicts", doubt=True)
-        for key, value in pairs_of(document.node):
-            if repr(merged.setdefault(key, value)) != repr(value):
-                raise Rejected(TWO_VERDICTS, doubt=True)
-    return merged
+        return body, documents[0].node, outcome, has_words_around(body, documents)
+    is_mixed = not all(pairs_of(document.node) for document in documents)
+    node = Pairs(pair for document in documents for pair in pairs_of(document.node))
+    return body, node, outcome, is_mixed or has_words_around(body, documents)
 
 
 def read_single(body: str) -> bool:
@@ -194,7 +179,9 @@ def read_row(value: Any) -> Row:
     if repeated or len({row.value for row in read if row.value is not None}) > 1:
         return Row(None, TWO_VERDICTS, doubt=True)
     said = {read_scalar(found["word"]).value for text in words for found in LABELLED.finditer(text[:4000])}
-    if isinstance(row.value, bool) and said - {row.value, None}:
+    said |= {_WORDS[word] for text in words if (word := _folded(text)) in ("met", "not met", "unmet")}
+    is_refusal = row.value is False and any(map(REFUSES.match, words))
+    if isinstance(row.value, bool) and (said - {row.value, None} or is_refusal):
         return Row(None, CONTRADICTED, doubt=True)
     reason = next((fields[key] for key in ("reason", "explanation", "why", "rationale", "reasoning", "justification")
                    if isinstance(fields.get(key), str) and fields[key].strip()), None)  # fmt: skip

@@ -10,6 +10,7 @@ from calipers.report.flags import flags_of
 from calipers.report.questions import Lines, questions_of
 from calipers.report.results import objects_in
 from calipers.report.sources import Judged
+from calipers.rewards.reliability import errors_of_interval
 from calipers.types import Message, Rubric, TrajectoryGroup
 from calipers.types.encoding import measured_number
 
@@ -29,9 +30,11 @@ def details_of(judged: Judged) -> dict[str, Any]:
     shared, own = shared_and_own(judged.group)
     gold = _gold_of(judged)
     wrong = wrong_signs({one["id"]: one["reward"] for one in result["trajectories"]}, gold)
+    errors = errors_of_interval(result["reliability"].freedom)
     members = [
         {
             **one,
+            "margin": None if one["stderr"] is None else errors * one["stderr"],
             "gold": measured_number(gold.get(one["id"])),
             "messages": None if own is None or one["id"] not in own else list(own[one["id"]]),
             "wrong_sign": one["id"] in wrong,
@@ -63,7 +66,7 @@ def index_row(detail: Mapping[str, Any]) -> dict[str, Any]:
         "source": detail["source"],
         "status": detail["status"],
         "flags": detail["flags"],
-        "scores": [[member["score"], member["stderr"], member["reward"]] for member in members],
+        "scores": [[member["score"], member["margin"], member["reward"]] for member in members],
         "prompt": _snippet([*(detail["shared"] or ()), *(members[0]["messages"] or () if members else ())]),
         "calls": detail["judge_calls"],
         "cost": (detail["usage"] or {}).get("cost_usd"),

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import hypot
 from statistics import fmean
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from calipers.types.encoding import measured_number
 
-_Z95: Final = 1.959964
-"""The 97.5 % quantile of the normal distribution: half the width of a 95 % interval in standard errors."""
 _Votes: TypeAlias = dict[str, list[float]]
 """What was said of each candidate."""
 
@@ -47,13 +45,13 @@ def _is_tied(members: Sequence[Mapping[str, Any]]) -> bool:
 def _is_close(members: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the lead of the best score is smaller than its 95 % error. False where a standard error is unknown."""
     scored = sorted(
-        ((member["score"], member["stderr"]) for member in members if member["score"] is not None),
+        ((member["score"], member["margin"]) for member in members if member["score"] is not None),
         key=lambda pair: -pair[0],
     )
     if len(scored) < 2:
         return False
     (best, error), (second, other) = scored[:2]
-    return error is not None and other is not None and best - second < _Z95 * hypot(error, other)
+    return error is not None and other is not None and best - second < hypot(error, other)
 
 
 def is_flipped(questions: Iterable[Mapping[str, Any]]) -> bool:

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from calipers.types.encoding import to_json_text
 
-_Z95: Final = 1.959964
 _SHORT: Final = 400
 """Characters of a message that are shown unless everything is wanted."""
 _MESSAGES: Final = 3
@@ -67,7 +66,7 @@ def _ranking(members: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"   -  {name}  {one['status']}" + (f", gold {_gold(one).strip()}" if has_gold else "")
             continue
         score = "-" if one["score"] is None else f"{one['score']:.3f}"
-        error = "" if one["stderr"] is None else f" ± {_Z95 * one['stderr']:.3f}"
+        error = "" if one["margin"] is None else f" ± {one['margin']:.3f}"
         rank = 1 + sum(other > one["reward"] for other in rewards)
         tied = "=" if rewards.count(one["reward"]) > 1 else " "
         gold = f"{_gold(one):>6} {'≠' if one['wrong_sign'] else ' '} " if has_gold else ""

@@ -69,6 +69,15 @@ def _bounds(between: int, within: float) -> tuple[float, float]:
     return high, low
 
 
+@lru_cache(maxsize=1024)
+def errors_of_interval(freedom: float | None) -> float:
+    """Return how many standard errors a 95 % interval of a score has to either side: Student's t, squared F(1, ν).
+
+    ``freedom`` is that of the scores' reliability, None or 0 if unknown: then the errors count as exact.
+    """
+    return math.sqrt(f_quantile(0.95, 1, min(max(freedom or _MOST_FREEDOM, 1.0), _MOST_FREEDOM)))
+
+
 def f_quantile(level: float, first: float, second: float) -> float:
     """Return the quantile of the F distribution at ``level``, for intervals of scores' reliability.
 

@@ -120,6 +120,8 @@ def check_rubric(rubric: Rubric) -> None:
         raise ConfigError(f"the rubric has no criteria; {_SHAPE}")
     if rubric.all_negative not in ("refuse", "from_one"):
         raise ConfigError(f"all_negative={rubric.all_negative!r}: it must be refuse or from_one")
+    if not rubric.veto_floor < 1:
+        raise ConfigError(f"veto_floor={rubric.veto_floor!r}: it must be below 1, the highest score, to limit any")
     seen: dict[str, int] = {}
     for place, criterion in enumerate(rubric.criteria, start=1):
         if not isinstance(criterion, Criterion):

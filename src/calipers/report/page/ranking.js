@@ -4,8 +4,6 @@ import { button, el, svg } from "./elements.js";
 import { decimal } from "./numbers.js";
 import { name } from "./text.js";
 
-/** Half the width of a 95 % interval, in standard errors. */
-const Z95 = 1.959964;
 const WRONG = "\u2260";
 const WRONG_SIGN = "the advantage has the other sign than gold's";
 
@@ -30,16 +28,16 @@ export function ranked(trajectories) {
 }
 
 function isUnsure(one, next) {
-  if (!next || [one, next].some((each) => each.score === null || each.stderr === null)) return false;
+  if (!next || [one, next].some((each) => each.score === null || each.margin === null)) return false;
   if (valueOf(one) === valueOf(next)) return false;
-  return Math.abs(one.score - next.score) < Z95 * Math.hypot(one.stderr, next.stderr);
+  return Math.abs(one.score - next.score) < Math.hypot(one.margin, next.margin);
 }
 
 /** The ranking as a table; `show` is called with the id of a trajectory that is chosen. */
 export function rankingTable(trajectories, show) {
   const range = rangeOf(trajectories);
   const hasGold = trajectories.some((one) => typeof one.gold === "number");
-  const hasErrors = trajectories.some((one) => one.stderr !== null);
+  const hasErrors = trajectories.some((one) => one.margin !== null);
   const ends = [range.low, range.high].map((end) => decimal(end, end % 1 ? 2 : 0));
   const heads = ["rank", "candidate", hasErrors ? "score, 95 % interval" : "score", "", "reward", ...(hasGold ? ["gold"] : [])];
   const notes = [
@@ -73,7 +71,7 @@ function rankingRow({ one, rank, unsure }, { range, show, hasGold }) {
     const status = el("span.status", { "data-status": one.status }, one.status);
     return el("tr.unscored", {}, first, el("td.why", { colspan: 3 }, status, " ", why), gold);
   }
-  const error = one.score === null || one.stderr === null ? "" : ` \u00b1 ${decimal(Z95 * one.stderr)}`;
+  const error = one.score === null || one.margin === null ? "" : ` \u00b1 ${decimal(one.margin)}`;
   return el(
     "tr",
     {},
@@ -100,9 +98,9 @@ export function goldNote(one) {
 /** The range of values that a group's scores are drawn in: 0 to 1 where they fit, else what they need. */
 function rangeOf(members) {
   let [low, high] = [0, 1];
-  for (const { score, stderr } of members) {
+  for (const { score, margin } of members) {
     if (score === null) continue;
-    const half = score < 0 || score > 1 ? Z95 * (stderr ?? 0) : 0;
+    const half = score < 0 || score > 1 ? (margin ?? 0) : 0;
     low = Math.min(low, score - half);
     high = Math.max(high, score + half);
   }
@@ -112,13 +110,13 @@ function rangeOf(members) {
 /** Where a value is drawn, in percent of the width. */
 const place = (value, { low, high }) => 4 + 92 * Math.min(1, Math.max(0, (value - low) / (high - low)));
 
-function interval({ score, stderr }, range) {
+function interval({ score, margin }, range) {
   if (score === null) return svg("svg", { class: "interval", "aria-hidden": "true" });
   const at = (value) => `${place(value, range).toFixed(2)}%`;
   const parts = [svg("line", { class: "axis", x1: "4%", x2: "96%", y1: 11, y2: 11 })];
   let said = `score ${decimal(score)}, error unknown`;
-  if (stderr !== null) {
-    const [low, high] = [score - Z95 * stderr, score + Z95 * stderr];
+  if (margin !== null) {
+    const [low, high] = [score - margin, score + margin];
     said = `score ${decimal(score)}, 95 % interval ${decimal(low)} to ${decimal(high)}`;
     parts.push(svg("line", { class: "error", x1: at(low), x2: at(high), y1: 11, y2: 11 }));
     for (const end of [at(low), at(high)]) parts.push(svg("line", { class: "error", x1: end, x2: end, y1: 7, y2: 15 }));
@@ -132,11 +130,11 @@ function interval({ score, stderr }, range) {
  * @param {[number | null, number | null, number | null][]} scores
  */
 export function strip(scores) {
-  const members = scores.map(([score, stderr]) => ({ score, stderr }));
+  const members = scores.map(([score, margin]) => ({ score, margin }));
   const range = rangeOf(members);
   const known = members.slice(0, 64).filter(({ score }) => score !== null);
-  const sure = known.filter(({ stderr }) => stderr !== null);
-  const bar = ({ score, stderr }) => `M${place(score - Z95 * stderr, range)} 8H${place(score + Z95 * stderr, range)}`;
+  const sure = known.filter(({ margin }) => margin !== null);
+  const bar = ({ score, margin }) => `M${place(score - margin, range)} 8H${place(score + margin, range)}`;
   return svg(
     "svg",
     { class: "strip", viewBox: "0 0 100 16", preserveAspectRatio: "none", "aria-hidden": "true" },
