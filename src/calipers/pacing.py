@@ -54,8 +54,7 @@ class Pace:
 
         Steps that have begun continue before all others.
         """
-        if not self._has_time():
-            await self._wait(self._begun)
+        await self.pause()
         while True:
             try:
                 next(steps)

@@ -170,7 +170,7 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(calipers: Calipers, 
         (("--model", "embeded/m"), "'embeded/m' is not a provider/model name: serve it"),
         (("--model", "opnai/gpt-5"), "did you mean openai/gpt-5?"),
         (("--model", "openai/gpt-5-mini"), "OPENAI_API_KEY is not set"),
-        (("--base-url", "http://127.0.0.1:9/v1"), "does not list its models"),
+        (("--base-url", "http://127.0.0.1:9/v1"), "is the server running, and is this its address"),
         (("--model", "scripted:none.jsonl"), "cannot be read"),
         (("--base-url", "http://127.0.0.1:9/v1", "--price", "cheap"), "--price cheap: write INPUT,OUTPUT"),
     ]

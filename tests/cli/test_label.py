@@ -55,7 +55,6 @@ def test_a_mistake_is_one_sentence_with_its_remedy_and_changes_no_file(folder: P
         (("g.jsonl", "--labels", "r.csv"), "--labels r.csv: is not a file of calipers label"),
         (("g.jsonl", "--gold", "x", "--agreement"), "--gold and --agreement: do one at a time"),
         (("g.jsonl", "--json"), "--json is for --agreement"),
-        (("g.jsonl", "--gold", "x", "--port", "80"), "--port is for the page"),
         (("g.jsonl", "--gold", "g.jsonl"), "is the groups file itself"),
         (("g.jsonl", "--gold", "g.labels.jsonl"), "is the label file itself"),
         (("g.jsonl", "--gold", "r.csv"), "exists, so it is not replaced"),

@@ -102,7 +102,8 @@ def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp
     with pytest.raises(LedgerError, match="no such ledger"):
         distill(f"sqlite:///{tmp_path}/nowhere.db", out=tmp_path / "judge")
     for out, teachers, words in (
-        (full, [], "holds something else than a local judge"),
+        (full, [], "is not empty"),
+        (judge.folder, [], "is not empty"),
         (full / "thesis.txt", [], "is a file; name a folder"),
         (tmp_path / "judge", ["nobody"], "--teacher nobody"),
     ):

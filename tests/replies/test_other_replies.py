@@ -54,9 +54,12 @@ def test_rows_of_a_checklist_are_matched_by_what_they_carry():
         '{"1": {"reason": "I cannot evaluate this.", "met": false}, "2": false}': {},
         '{"1": {"reason": "Verdict - unmet", "met": true}, "2": false}': {}, '{"1": true, "1": false, "2": true}': {},
         'So: {"1": true, "2": false}': {}, "These verdicts are wrong:\n1. yes\n2. no": {},
+        '{"1": true, "2": false, "final": {"1": false}}': {}, '{"1": {"met": true, "1": false}, "2": false}': {},
+        '{"verdicts": {"1": true, "2": false}, "1": false}': {}, '{"1": true, "2": false, "by": {"1": true}}': right,
         '{"1": true, "2": false}\nNo, swap them.': {}, '{"1": true, "2": fal': {},
     }  # fmt: skip
     assert {text: extract_checklist(text, ["1", "2"], texts=TEXTS).verdicts for text in cases} == cases
+    assert extract_checklist("Not met:\n1. yes\n2. no", ["1", "2"]).doubted == {}
     around = extract_checklist('So: {"1": true, "2": false}', ["1", "2"])
     assert (around.doubt, around.doubted) == (True, right)
 
@@ -74,7 +77,8 @@ def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
         '{"winner": "D"}': None, "": None, "Output (a) is better. Therefore, Output (b) is better.": None,
         "I choose A. Wait, no: I choose B.": None, "Choice: A\nOn reflection: B": None, "[[A]] no, Answer B": None,
         "I choose A. No. B is better.": None, "I choose A or B.": None, "Choice: A\nI choose B.": None,
-        '{"winner": "A", "reason": "Verdict: B"}': None, "[[C]] for a tie.": "tie", "I choose A over B.": "A",
+        '{"winner": "A", "reason": "Verdict: B"}': None, "[[C]] for a tie.": "tie",
+        "[[A]]\nReason: shorter than B": "A", "I choose A over B.": "A",
         "Output (a) is better than Output (b).": "A",
     }  # fmt: skip
     assert {text: extract_choice(text, ["A", "B"], tie="C").choice for text in cases} == cases

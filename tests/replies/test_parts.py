@@ -111,7 +111,8 @@ def test_fences_and_introductions_are_no_words():
     assert {text: strip_fence(text) for text in fences} == fences
     introductions = {
         "Here are the scores:": True, "My verdict：": True, "**Scores:**": True, "Here is my evaluation:": True,
-        "My final overall verdict:": True, "Here are the 2 scores:": False, "Scores for KB:": False, "Scores": False,
+        "My final overall verdict:": True, "Scores for each attempt:": True,
+        "Here are the 2 scores:": False, "Scores for KB:": False, "Scores": False,
         "Not the scores:": False, "These scores are wrong:": False, "Answers:": False, "Errors:": False, "": False,
         "my final overall your scores:": False,
     }  # fmt: skip

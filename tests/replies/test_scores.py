@@ -40,6 +40,7 @@ def test_forms_that_say_one_thing_are_read():
         '{"explanations": {"KB": "a", "BC": "b"}, "scores": {"KB": 90, "BC": 10}}',
         '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": "10"}]}',
         '[{"attempt":"KB","score":90,"reason":"KB has 3 errors"},{"attempt":"BC","score":10}]',
+        '{"attempts": [{"attempt": "KB", "score": 90}, {"attempt": "BC", "score": 10}]}',
         '{"KB": {"score": 9, "max_score": 10}, "BC": {"score": 1, "max_score": 10}}', '{"KB": "9/10", "BC": "10 %"}',
         '{"scores": {"kb": 90, "Attempt BC": 10}}', '{"name": "submit", "arguments": {"scores": ' + OWN + "}}",
         "[90, 10]", '{"scores": [90, 10]}', "90, 10", OWN + "\n" + OWN, '{"KB": 90}\n{"BC": 10}', json.dumps(OWN),
@@ -114,6 +115,7 @@ def test_numbers_under_other_keys_are_no_scores_in_any_form(key: str):
     headed = [f"{key}:\nKB: 53\nBC: 42\n", f"{key}: " + OWN, f'"{key}": {{\n"KB": 53,\n"BC": 42\n}}']
     forms = [whole, damaged, "So: " + whole, "// x\n" + whole, *headed]
     assert mismatches(dict.fromkeys(forms, "keys that were asked")) == []
+    assert mismatches({f"KB: 90\nBC: 10\n{key}:\nNone.\n": "words around"}) == []
 
 
 def test_scores_that_may_be_on_another_scale_are_doubt():

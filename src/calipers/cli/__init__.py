@@ -83,7 +83,7 @@ def _with_place(error: click.ClickException) -> click.ClickException:
         if "--param" not in known or get_close_matches(name, known, n=1, cutoff=0.75):
             return error
         parameter = f"--param {name.lstrip('-').replace('-', '_')}=VALUE"
-        return click.UsageError(f"No such option {name!r}. Does the judge's server take it? {parameter}", error.ctx)
+        return click.UsageError(f"No such option {name!r}. Does the server take it? {parameter}", error.ctx)
     command = error.ctx.command_path.removeprefix("calipers ")
     return click.UsageError(f"{name} belongs before the command: calipers {name} ... {command} ...", error.ctx)
 

@@ -5,7 +5,7 @@ The formats are in ``inputs.rollouts``; ``inputs.grouping`` decides which rollou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -35,7 +35,7 @@ def convert(files: tuple[str, ...], out: str, group_by: str | None, *, force: bo
     def note(place: Place, text: str) -> None:
         notes(_problem(text, place))
 
-    for place, value in grouped(_rollouts(files, note), group_by=group_by, note=note):
+    for place, value in grouped(_rollouts(files), group_by=group_by, note=note):
         try:
             if isinstance(value, str):
                 raise InputError(value)  # noqa: TRY301 - it is placed below
@@ -65,15 +65,10 @@ def _on_one_line(text: str) -> str:
     return text.replace("\n", "\\n")
 
 
-def _rollouts(files: tuple[str, ...], note: Callable[[Place, str], None]) -> Iterator[tuple[Place, Rollout | str]]:
+def _rollouts(files: tuple[str, ...]) -> Iterator[tuple[Place, Rollout | str]]:
     """Yield the rollouts of all files. A file that cannot be read as a whole is one problem; the others are read."""
-    known: set[Path] = set()
     for file in files:
         path = Path(file)
-        if path.resolve() in known:
-            note((file, 0), "was given before; it is read once")
-            continue
-        known.add(path.resolve())
         try:
             rows = iter(file_rows(path))
             first = next(rows, None)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.cli.messages import BadLines, print_message
-from calipers.cli.options import is_typed
 from calipers.cli.output import json_line, print_json, require_replaceable, write_text
 from calipers.cli.terminal import print_figures, table_console
 from calipers.errors import ConfigError
@@ -49,8 +48,6 @@ def _require_one_purpose(options: dict[str, Any], *, as_json: bool) -> None:
         raise ConfigError(f"{' and '.join(named)}: do one at a time")
     if as_json and "--agreement" not in named:
         raise ConfigError("--json is for --agreement")
-    if named and is_typed("port"):
-        raise ConfigError(f"--port is for the page, which {named[0]} does not show")
 
 
 def _labels_beside(groups: str) -> str:
@@ -136,8 +133,8 @@ def _print_agreement(index: GroupIndex, file: LabelFile, *, as_json: bool) -> No
     print_figures(console, "Annotators", ("annotator",), _HEADS, rows)
     alpha = " ".join(filter(None, _shown(found.alpha)))
     about = (
-        f"\nKrippendorff's alpha (ordinal, pairs of candidates): {alpha}, {found.alpha.groups:,} groups with two "
-        "annotators or more\n"
+        f"\nKrippendorff's alpha (ordinal, pairs of candidates): {alpha}, "
+        f"{counted(found.alpha.groups, 'group')} with two annotators or more\n"
         "agreement: alpha with all others, 1 is perfect and 0 is chance. In brackets, 95 % intervals over groups."
     )
     console.print(about, markup=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import Any
 
 import click
 
-from calipers.cli.messages import print_message
+from calipers.cli.messages import print_message, reason_lines
 from calipers.cli.options import EMBEDDED, given_options
 from calipers.cli.output import print_json, require_folder, require_replaceable, write_text
 from calipers.drafting import draft as drafted
@@ -103,7 +104,7 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
         print_message(f"Warning: {problem}")
     summary = f"{made.proposed} proposals, {len(made.kept)} criteria kept, {len(made.dropped)} dropped"
     if not made.kept:
-        why = "; ".join(f"{one.criterion.text!r}: {figures.fault()}" for one, figures in made.dropped)
+        why = "; ".join(reason_lines(Counter(str(figures.fault()) for _, figures in made.dropped), 3))
         raise InputError(f"no criterion proved useful ({summary}): {why}")
     write_text("--out", out, made.toml(f"Drafted by {options['judge']} from {len(few)} groups: {summary}."))
     print_message(f"{summary}; calipers rubric check {out} shows them.")

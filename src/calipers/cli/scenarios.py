@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import click
@@ -35,6 +36,8 @@ def write(task: str, out: str, **options: Any) -> int:
     """Have a model write scenarios, and return the exit code."""
     if not writes_text(options["judge"]):
         raise ConfigError(f"--judge {options['judge']}: it scores answers and writes no text; name a model that does")
+    if Path(task).is_file():
+        raise ConfigError(f"{task}: is a file; describe the task in a sentence, or name `calipers scenarios keep`")
     require_scenario_file(out)
     for path in (out, validation_path(out)):
         require_replaceable("--out", path, force=options["force"], beside={"the ledger": options["ledger"]})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from calipers.backends.local.judge import MODEL_FILE, Model, is_local_judge, learn_domain, write_model
+from calipers.backends.local.judge import MODEL_FILE, Model, learn_domain, write_model
 from calipers.distilling.card import card_text
 from calipers.distilling.fitting import fit_scaling, fit_weights, hold_out
 from calipers.distilling.groups import read_training
@@ -87,13 +87,12 @@ def distill(
 
 
 def _require_usable(folder: Path, *, force: bool) -> None:
-    """Raise ConfigError if writing a local judge to ``folder`` would replace something else."""
+    """Raise ConfigError if writing a local judge to ``folder`` would replace something."""
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"--out {folder}: is a file; name a folder")
-    if folder.is_dir() and any(folder.iterdir()) and not is_local_judge(folder) and not force:
+    if folder.is_dir() and any(folder.iterdir()) and not force:
         raise ConfigError(
-            f"--out {folder}: holds something else than a local judge, so it is not written to; name another folder, "
-            "or write to it with --force"
+            f"--out {folder}: is not empty, so it is not written to; name another folder, or give --force"
         )
 
 

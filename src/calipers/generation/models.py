@@ -45,7 +45,7 @@ async def find_model(
         raise ConfigError(
             f"{model!r} is not a provider/model name: serve it, as with `vllm serve`, and give its --base-url{meant}"
         )
-    name = model or await _only_model(base_url[0], seconds)
+    name = model or await _only_model(base_url[0], api_key, seconds)
     if base_url and not _is_provided(name):
         name = f"vllm/{name}"
     found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
@@ -79,10 +79,13 @@ def _is_provided(model: str) -> bool:
     return model.startswith("scripted:") or provider_of(model) is not None
 
 
-async def _only_model(base_url: str, seconds: float) -> str:
-    """Return the name of a server's only model. Raises ConfigError if it has none or several."""
-    server = OpenAICompatible("?", base_url=base_url, timeout=min(seconds, 30.0))
+async def _only_model(base_url: str, api_key: str | None, seconds: float) -> str:
+    """Return the name of a server's only model. Raises ConfigError if it has none or several, or cannot be asked."""
+    key = request_target("vllm", base_url=base_url, api_key=api_key).key
+    timeout = min(seconds, 30.0)
+    server = OpenAICompatible("?", base_url=base_url, api_key=key, timeout=timeout, api_key_env="VLLM_API_KEY")
     try:
+        await server.check()
         reply = await server.models()
         listed = json.loads(reply.body).get("data", []) if reply.status == 200 else []
         names = [row["id"] for row in listed]

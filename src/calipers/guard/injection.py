@@ -100,14 +100,14 @@ def _search(texts: Collection[str]) -> Steps[_Known]:
         for text in signed:
             hits: list[Attack] = []
             for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
+                yield
                 piece = text[begin : begin + _PIECE + _OVERLAP]
-                plain = plain_text(piece)
-                for shown in chain((plain,), map(plain_text, hidden_texts(piece, plain))):
-                    yield
-                    if windows := _windows(shown):
-                        hits += yield from _attacks_in_text(shown, windows)
-            if hits:
-                known[text] = _most_certain_of_each_kind(hits)
+                if has_letters_beyond_ascii(piece) or _may_attack(piece):
+                    plain = plain_text(piece)
+                    for shown in chain((plain,), map(plain_text, hidden_texts(piece, plain))):
+                        if windows := _windows(shown):
+                            hits += yield from _attacks_in_text(shown, windows)
+            known[text] = _most_certain_of_each_kind(hits)
     return known
 
 
@@ -119,22 +119,25 @@ def _not_screened(texts: Iterable[str]) -> Iterator[Iterable[str]]:
     screened: list[str] = []
     size = 0
     for text in texts:
-        if len(text) > _PIECE or has_letters_beyond_ascii(text):
+        if len(text) > _SCREENED or has_letters_beyond_ascii(text):
             yield (text,)
             continue
         screened.append(text)
         if (size := size + len(text)) > _SCREENED:
-            yield filter(_may_attack, screened if _may_attack("\n".join(screened)) else ())
+            yield screened * _may_attack("\n".join(screened))
             screened, size = [], 0
-    yield from [filter(_may_attack, screened)] * _may_attack("\n".join(screened))
+    yield from [screened] * _may_attack("\n".join(screened))
 
 
 def _may_attack(text: str) -> bool:
     """Whether a text without letters beyond ASCII has a stem, a mark, or a run of letters that may be encoded."""
     data = text.encode("ascii", "replace")
     words = data.translate(_TO_WORDS)
-    marks = [mark for first, marks in _marks().items() if first in data for mark in marks if mark in data]
-    return bool(marks or [stem for stem in _stems(beyond_ascii=False) if stem in words]) or has_long_run(data)
+    return _has_mark(data) or has_long_run(data) or bool([stem for stem in _stems(beyond_ascii=False) if stem in words])
+
+
+def _has_mark(data: bytes) -> bool:
+    return bool([mark for first, marks in _marks().items() if first in data for mark in marks if mark in data])
 
 
 @cache
@@ -180,7 +183,7 @@ def _windows(text: PlainText) -> list[tuple[int, int]]:
     data = plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
     stems = [stem for stem in _stems(beyond_ascii=text.beyond_ascii) if stem in data]
     if not stems:
-        return [(0, 0)] * _may_attack(text.shown)
+        return [(0, 0)] * _has_mark(text.shown.encode("ascii", "replace"))
     words = data.decode("utf-8", "surrogatepass")  # in the same positions as in ``plain``
     windows: list[tuple[int, int]] = []
     for place in sorted(match.start() for stem in stems for match in re.finditer(stem.decode(), words)):
@@ -207,9 +210,7 @@ def _attack(text: PlainText, hit: Hit) -> Attack:
 def _most_certain_of_each_kind(hits: Iterable[Attack]) -> tuple[Attack, ...]:
     best: dict[AttackKind, Attack] = {}
     for hit in hits:
-        known = best.get(hit.kind)
-        if known is None or CERTAINTIES.index(hit.certainty) < CERTAINTIES.index(known.certainty):
-            best[hit.kind] = hit
+        best[hit.kind] = min(best.get(hit.kind, hit), hit, key=lambda hit: CERTAINTIES.index(hit.certainty))
     return tuple(best.values())
 
 

@@ -23,7 +23,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-FORMAT: Final = 7
+FORMAT: Final = 8
 """The format of ledgers, which alone is read and written. A change of a table is a new format."""
 _LONG: Final = 2**14
 """Shorter texts are not compressed, because compressing them would take longer than storing them."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from calipers.replies.documents import EXPLAINING, is_list, pairs_of, plain_key
-from calipers.replies.names import ERROR_BESIDE, WORDS_AROUND, Names, Rejected
-from calipers.replies.text import condense_reply, is_introduction
+from calipers.replies.names import ERROR_BESIDE, TWO_VERDICTS, WORDS_AROUND, Names, Rejected
+from calipers.replies.text import condense_reply, is_headed, is_introduction
 from calipers.replies.verdict import MET_KEYS, Row, document_of, read_row, read_scalar, read_single
 from calipers.types import FinishReason, Outcome
 
@@ -108,6 +108,8 @@ class _Reader:
             return rows, "text", surplus
         rows = self._rows(node, _OUTER)
         doubt = next((row.problem for row in rows.values() if row.doubt), None)
+        if self._differs(node, rows, _OUTER):
+            doubt = TWO_VERDICTS
         if not rows or doubt is not None:
             raise Rejected(doubt or "no verdicts in the reply", doubt=doubt is not None)
         return rows, outcome, surplus
@@ -129,6 +131,18 @@ class _Reader:
         if depth and len(inner) == 1:
             return self._rows(inner[0], depth - 1)
         return {}
+
+    def _differs(self, node: Any, rows: Mapping[str, Row], depth: int) -> bool:
+        """Whether an object inside a reply decides a criterion otherwise than ``rows``."""
+        for value in [value for _, value in pairs_of(node) if isinstance(value, dict | list)] if depth else ():
+            try:
+                inner = self._rows(value, 0)
+            except Rejected:
+                inner = {}
+            known = [(row.value, rows[id_].value) for id_, row in inner.items() if id_ in rows]
+            if any(one not in (None, other) for one, other in known) or self._differs(value, rows, depth - 1):
+                return True
+        return False
 
     def _named(self, named: Sequence[tuple[Any, Any]], *, are_checked: bool = False) -> dict[str, Row]:
         """Read verdicts that stand under names of criteria, or under numbers from 0 if those are used throughout."""
@@ -159,21 +173,15 @@ class _Reader:
             return self._named(list(zip(self.ids, items, strict=True)))
         numbers = [next((value for value in names if _number(value) is not None), None) for names in carried]
         if None not in numbers and len(set(map(str, numbers))) == len(numbers):
-            if self._texts or all(len(names) == 1 for names in carried):
-                zero_based = self._numbered and {_number(n) for n in numbers} == set(range(len(self.ids)))
-                places = [str((_number(n) or 0) + zero_based) for n in numbers]
-                told = [self._by_text(names) for names in carried]
-                if any(by_text not in (None, place) for by_text, place in zip(told, places, strict=True)):
-                    raise Rejected("a row with the number of one criterion and the text of another", doubt=True)
+            zero_based = self._numbered and {_number(n) for n in numbers} == set(range(len(self.ids)))
+            places = [str((_number(n) or 0) + zero_based) for n in numbers]
+            by_text = map(self._by_text, carried)
+            if any(stated not in (None, place) for stated, place in zip(by_text, places, strict=True)):
+                raise Rejected("a row with the number of one criterion and the text of another", doubt=True)
             return self._named(list(zip(numbers, items, strict=True)), are_checked=True)
-        rows: list[tuple[Any, Any]] = []
-        for names, item in zip(carried, items, strict=True):
-            id_ = next((match for name in names if (match := self._match(name))), None) or self._by_text(names)
-            if id_ is None:
-                raise Rejected(
-                    "a verdict on a criterion that was not asked about, or whose name is unknown", doubt=True
-                )
-            rows.append((id_, item))
+        rows = [(self._stated_by(item), item) for item in items]
+        if any(id_ is None for id_, _ in rows):
+            raise Rejected("a verdict on a criterion that was not asked about, or whose name is unknown", doubt=True)
         return self._named(rows, are_checked=True)
 
     def _carried(self, item: Any) -> list[Any]:
@@ -217,6 +225,8 @@ class _Reader:
             found = _LINE.fullmatch(line[:300].rstrip().strip("|"))
             id_ = self._match(found["name"]) if found else None
             row = read_scalar(found["value"]) if found and id_ else None
+            if not rows and is_headed(line):
+                raise Rejected("verdicts under another heading", doubt=True)
             if row is None or id_ is None or row.value is None:
                 surplus = True
             elif rows.setdefault(id_, row).value != row.value:

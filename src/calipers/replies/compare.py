@@ -116,7 +116,7 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
         re.compile(pattern, flags | re.MULTILINE)
         for pattern in (
             rf"\s*(?:i\s(?:choose|prefer|pick|select)\s)?{named}\s?\.?\s*",
-            rf"(?:^|(?<=[.!?\]]\s))(?:[^.!?\]\n]{{0,40}}[\s:])?{named}(?:\sis\s(?:the\s)?better)?[\s.!]*\Z",
+            rf"(?:^|(?<=[.!?\]]\s))(?:[^.!?\]\n]{{0,18}}[\s:])?{named}(?:\sis\s(?:the\s)?better)?[\s.!]*\Z",
             marked,
             rf"^[\s*_#>-]{{0,6}}{_LABELLED}[*_]{{0,3}}\s?(?:is\s?)?[:：]?[*_\s]{{1,5}}{named}[ \t.]*$",
             rf"{_SENTENCE}(?:(?:therefore|overall)\b[^.!?\n]{{0,200}}?,\s)?(?:{with_noun}|{other})\sis\s(?:the\s)?better\b",

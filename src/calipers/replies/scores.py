@@ -188,10 +188,8 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
     off = why_off_scale(values, scale)
     if reason := off or (WORDS_AROUND if found.surplus else None):
         numbers = [] if missing else list(scores.values())
-        if off is None:
-            counts = any(number > scale[0] for number in numbers)  # nothing but zeros may be a refusal
-        else:
-            counts = all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in numbers)
+        are_low = all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in numbers)
+        counts = are_low if off else any(number > scale[0] for number in numbers)  # zeros alone may be a refusal
         missing, doubted = dict.fromkeys(ids, reason), scores if numbers and counts else {}
         return ScoreReading({}, missing, "rejected", told, reason, doubt=True, truncated=cut, doubted=doubted)
     return ScoreReading(
@@ -548,7 +546,7 @@ class _Reader:
             name, score = next((cell for cell in cells if self.names.match(cell)), cells[0]), cells[column]
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
-        elif is_headed(line):
+        elif not found.values and is_headed(line):
             raise Rejected(_OTHER_KEYS)
         else:
             found.surplus = True

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from calipers.errors import ConfigError
+from calipers.replies.names import NOUN
 
 TOLERANT_LIMIT: Final = 65_536
 """At most this many characters of a reply are read tolerantly, so that a hostile reply stays cheap to read."""
@@ -156,7 +157,8 @@ _FRAME: Final = re.compile(
 _RULE: Final = re.compile(r"[\s`*_~#|=-]*(?:json\s*)?")
 _INTRODUCTION: Final = re.compile(
     r"\W{0,6}(?:here\s(?:is|are)\s)?(?:(?:the|my|your|final|overall)\s){0,3}"
-    r"(?:scores?|verdicts?|evaluations?|ratings?|answer|results?|json)\W{0,4}[:：]\W{0,4}",
+    rf"(?:scores?|verdicts?|evaluations?|ratings?|answer|results?|json)(?:\s(?:for|of)\s(?:the|each|all)\s{NOUN}s?)?"
+    r"\W{0,4}[:：]\W{0,4}",
     re.IGNORECASE,
 )
 """A line that does nothing but name the verdict below it. Any other word may void it: ``Not the scores:``."""

@@ -137,20 +137,14 @@ def write_model(folder: Path, model: Model) -> None:
     (folder / MODEL_FILE).write_text(json.dumps(stored) + "\n", encoding="utf-8")
 
 
-def is_local_judge(folder: Path) -> bool:
-    """Return whether a folder holds a judge that ``calipers distill`` made, of any version, whole or damaged."""
-    try:
-        with (folder / MODEL_FILE).open("rb") as file:
-            return b'"format": "calipers-local-judge/' in file.read(200)
-    except OSError:
-        return False
-
-
 def read_model(folder: str | Path) -> tuple[Model, str]:
     """Return the local judge in ``folder``, and a digest of its file. Raises ConfigError, in one sentence, for anything
     else.
     """
-    where, remedy = f"local:{folder}: {MODEL_FILE}", f"`calipers distill LEDGER -o {folder}` makes the judge anew"
+    where, remedy = (
+        f"local:{folder}: {MODEL_FILE}",
+        f"`calipers distill LEDGER -o {folder} --force` makes the judge anew",
+    )
     try:
         with (Path(folder) / MODEL_FILE).open("rb") as file:
             data = file.read(_LARGEST + 1)

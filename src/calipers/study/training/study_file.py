@@ -68,7 +68,7 @@ def read_study(config: str, **changes: Any) -> StudyFile:
     ``changes`` (steps, seeds, policy) replace the file's, unless they are None; no arm has more seeds than these.
     Raises ConfigError with all problems.
     """
-    if config in scenario_names() and not Path(config).exists():
+    if config in scenario_names() and not Path(config).is_file():
         file, folder = TomlFile.parse(scenario_text(config), f"study {config}"), Path()
     elif config.endswith(".toml") or "/" in config or Path(config).exists():
         file, folder = TomlFile.read(Path(config)), Path(config).parent
