@@ -48,13 +48,14 @@ def test_within_a_limit_the_best_is_taken_and_an_unknown_price_is_outside_of_it(
     assert choose_way([]) is None
 
 
-def test_two_judges_once_come_before_one_judge_twice_unless_gold_speaks_against_it():
-    generator = np.random.default_rng(0)
-    panel = generator.normal(0.6, 0.1, 40)
-    hardly, surely = panel + 0.005 + np.tile([0.1, -0.1], 20), panel + 0.1 + np.tile([0.05, -0.05], 20)
-    for alone, judges in ((hardly, ("a", "b")), (surely, ("a",))):
-        ways = [way(alone, 200, judges=("a",), orders=2), way(panel, 200, judges=("a", "b"))]
-        assert sure(choose_way(ways, {"tokens": 200})).way.judges == judges
+def test_a_panel_needs_no_lead_over_what_costs_no_more_and_a_cheaper_way_must_be_known_to_be_as_good():
+    alone = np.random.default_rng(0).normal(0.6, 0.1, 40)
+    panel = alone + 0.005 + np.tile([0.1, -0.1], 20)
+    ways = [way(alone, 200, judges=("a",), orders=2), way(panel, 200, judges=("a", "b"))]
+    assert sure(choose_way(ways, {"tokens": 200})).way.judges == ("a", "b")
+    for unsure, tokens in ((0.0, 100), (0.3, 200)):
+        cheap = way(alone - 0.003 - np.tile([unsure, -unsure], 20), 100)
+        assert sure(choose_way([cheap, way(alone, 200)])).way.cost.of("tokens") == tokens
 
 
 def test_a_judge_of_other_groups_costs_no_panel():

@@ -111,7 +111,7 @@ def test_text_from_files_is_only_in_base64(tmp_path: Path):
 
 
 def test_the_policy_allows_this_script_and_this_style_and_nothing_else(tmp_path: Path):
-    text = page_of(tmp_path, []).read_text(encoding="utf-8")
+    text = page_of(tmp_path, [result_of("g", member("a"))]).read_text(encoding="utf-8")
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     (script,) = re.findall(r'<script type="module">(.*?)</script>', text, flags=re.DOTALL)
     (style,) = re.findall(r"<style>(.*?)</style>", text, flags=re.DOTALL)

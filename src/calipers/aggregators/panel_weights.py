@@ -97,13 +97,13 @@ def repeatability(calls: Array) -> float | None:
         return None
     following = np.roll(calls, -1, axis=1) if calls.shape[1] > 2 else calls[:, ::-1]
     both = ~(np.isnan(calls) | np.isnan(following))
-    one, other = _centred(calls, both), _centred(following, both)
+    one, other = centred_values(calls, both), centred_values(following, both)
     size = float((one**2).sum() + (other**2).sum()) / 2
     return float((one * other).sum()) / size if size > _EDGE else None
 
 
-def _centred(values: Array, known: Flags) -> Array:
-    """Return scores less their mean over the last axis; 0 where they are not ``known``."""
+def centred_values(values: Array, known: Flags) -> Array:
+    """Return scores minus their mean over the ``known`` members of a group (the last axis); 0 for the others."""
     count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
     filled = np.where(known, values, 0.0)
     return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
@@ -155,22 +155,22 @@ def _agreement(calls: Sequence[Array]) -> Array:
     found = np.zeros((judges, judges, len(calls[0])))
     for i in range(judges):
         for j in range(i):
-            found[i, j] = found[j, i] = _correlations(calls[i][:, :rank], calls[j][:, :rank]).mean(axis=1)
+            found[i, j] = found[j, i] = correlations(calls[i][:, :rank], calls[j][:, :rank]).mean(axis=1)
     return found
 
 
 def standard_scores(scores: Array) -> Array:
     """Return scores minus their mean over the last axis, divided by their standard deviation; 0 if all are equal."""
     known = ~np.isnan(scores)
-    off = _centred(scores, known)
+    off = centred_values(scores, known)
     spread = np.sqrt((off**2).sum(axis=-1, keepdims=True) / np.maximum(known.sum(axis=-1, keepdims=True), 1))
     return np.where(known, np.where(spread > _EDGE, off / np.where(spread > _EDGE, spread, 1.0), 0.0), np.nan)
 
 
-def _correlations(one: Array, other: Array) -> Array:
+def correlations(one: Array, other: Array) -> Array:
     """Return the Pearson correlation of two judges over members both scored in a call; 0 if either is constant."""
     both = ~(np.isnan(one) | np.isnan(other))
-    a, b = _centred(one, both), _centred(other, both)
+    a, b = centred_values(one, both), centred_values(other, both)
     size = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
     return np.where(size > _EDGE, (a * b).sum(axis=-1) / np.where(size > _EDGE, size, 1.0), 0.0)
 

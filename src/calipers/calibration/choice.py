@@ -1,12 +1,10 @@
 """Choose how to query judges: the best agreement with gold for its price.
 
-Ways are compared in pairs, on the groups that both scored: each with the best of the largest panels, which needs the
-least gold, because learned weights are shrunk to equal ones. A way's level is the panel's fidelity plus its gain over
-the panel, less half a standard error of the gain: with few groups with gold, only a clear gain moves the choice away
-from the panel. The rule: within a limit, the way with the highest level; without a limit, the cheapest way that is
-known, within one standard error, to have 98.5 % of its fidelity. The figures of the choice are nested cross-validation
-(Stone 1974): the whole search, including panels and their weights, is repeated without each fifth of the prompts, and
-what it chooses is measured on that fifth.
+Ways are compared in pairs, on the groups that both scored. Panels need no lead over single judges: their weights are
+shrunk to equal ones as far as gold does not show that judges differ. The rule: within a limit, the best way; without a
+limit, the cheapest way that is known, within one standard error, to have 98.5 % of the best fidelity. The figures of
+the choice are nested cross-validation (Stone 1974): the whole search, including panels and their weights, is repeated
+without each fifth of the prompts, and what it chooses is measured on that fifth.
 """
 
 from __future__ import annotations
@@ -28,8 +26,6 @@ from calipers.calibration.ways import PanelSpace, Way
 
 SHARE_OF_BEST: Final = 0.985
 """The share of the best way's fidelity that a cheaper way must reach."""
-_CAUTION: Final = 0.5
-"""How many standard errors of its gain over the largest panel a way must be ahead. Chosen on recorded judges."""
 _ROUNDING: Final = 1 + 1e-9
 
 
@@ -101,8 +97,7 @@ class Contest:
         # Sorting is stable: of ways with equal price and fidelity, the first way wins.
         ordered = sorted(allowed, key=self._price)
         known = np.array([~np.isnan(way.fidelity) for way in ordered] or np.empty((0, 0), dtype=bool))
-        self.need = enough_groups(known.sum(axis=1))
-        compared = known.sum(axis=1) >= self.need
+        compared = known.sum(axis=1) >= enough_groups(known.sum(axis=1))
         self.groups = np.asarray(known[compared].any(axis=0))
         self.common_groups = int(known[compared].all(axis=0).sum()) if compared.any() else 0
         self.alone = [way for way, one in zip(ordered, compared, strict=True) if one]
@@ -124,11 +119,8 @@ class Contest:
     def levels(self, ways: Sequence[Way], train: Flags) -> tuple[Array, Array]:
         """Return the level of each way of an offer on the groups ``train`` (-inf if it has none), and its price."""
         table = np.array([way.fidelity for way in ways])[:, train]
-        means = np.nan_to_num(measures.mean_of_known(table, axis=1), nan=-np.inf)
-        sizes = np.array([len(way.keys) for way in ways])
-        largest = np.where(sizes == sizes.max(), means, -np.inf) if sizes.max() > 1 else means
-        levels = levels_beside(table, int(largest.argmax()), _CAUTION)
-        if self.share < 1:  # of ways that are known to reach the share of the best, the cheapest is taken
+        levels = levels_beside(table, int((~np.isnan(table)).sum(axis=1).argmax()), 0.0)
+        if self.share < 1:  # cheaper ways must be known to reach the share of the best
             levels = levels_beside(table, int(levels.argmax()), 1.0)
         return levels, np.array([self._price(way) for way in ways])
 

@@ -12,6 +12,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from calipers.aggregators.panel_weights import centred_values, correlations
+
 Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 Counts: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -37,20 +39,9 @@ def measurable_groups(scores: Array, gold: Array) -> Flags:
     return np.asarray((known.sum(axis=-1) >= 2) & (high - low > _EDGE))
 
 
-def centred_values(values: Array, known: Flags) -> Array:
-    """Return scores minus their mean over the ``known`` members of a group; 0 for the others."""
-    count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
-    filled = np.where(known, values, 0.0)
-    return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
-
-
 def fidelity(scores: Array, gold: Array) -> Array:
     """Return the correlation (Pearson) of scores and gold within each group, 0 if all scores are equal."""
-    known = ~(np.isnan(scores) | np.isnan(gold))
-    one, other = centred_values(scores, known), centred_values(gold, known)
-    size = np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1))
-    found = np.where(size > _EDGE, (one * other).sum(axis=-1) / np.where(size > _EDGE, size, 1.0), 0.0)
-    return np.where(measurable_groups(scores, gold), found, np.nan)
+    return np.where(measurable_groups(scores, gold), correlations(scores, gold), np.nan)
 
 
 def top1(scores: Array, gold: Array) -> Array:

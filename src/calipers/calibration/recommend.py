@@ -12,7 +12,6 @@ from calipers.aggregators.panel import RESTS_ON_ONE
 from calipers.backends.names import is_stand_in, short_names
 from calipers.calibration import measures
 from calipers.calibration.choice import SHARE_OF_BEST, Choice
-from calipers.calibration.comparable import MIN_GROUPS
 from calipers.calibration.measures import Interval
 from calipers.calibration.metrics import JudgeFigures, counts_as_text
 from calipers.calibration.records import Cost, Key, Measure
@@ -100,8 +99,6 @@ def _measured(choice: Choice, figures: Sequence[JudgeFigures], names: Mapping[st
     yield f"# {tried}Measured on {known} group{'s' * (known != 1)}: advantage fidelity {_level(fidelity, interval)}."
     if choice.fidelity is not None:
         yield f"# On groups that had no part in the choice: {choice.fidelity:.3f}{_ends(choice.interval)}."
-    if known < MIN_GROUPS:
-        yield f"# Fewer than {MIN_GROUPS} groups: too few for a reliable choice."
     if not choice.common_groups:
         yield "# No group was scored by all judges: ways were compared in pairs, or each on its own."
     if aside := sorted({_name(one.judges[0], names) for one in choice.aside}):

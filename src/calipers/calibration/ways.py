@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from calipers.aggregators.panel_weights import gold_weights, standard_scores
+from calipers.aggregators.panel_weights import centred_values, gold_weights, standard_scores
 from calipers.calibration import measures
 from calipers.calibration.comparable import enough_groups
 from calipers.calibration.measures import Array, Flags, mean_of_known
@@ -314,10 +314,10 @@ def error_correlation(scores: Sequence[Array], gold: Array) -> float | None:
     """
     known = ~np.isnan(gold) & np.all([~np.isnan(score) for score in scores], axis=0)
     known &= measures.measurable_groups(np.where(known, gold, np.nan), gold)[:, None]
-    truth = measures.centred_values(gold, known)
+    truth = centred_values(gold, known)
     errors = []
     for score in scores:
-        off = measures.centred_values(score, known)
+        off = centred_values(score, known)
         errors.append(off - truth * ((off * truth).sum() / max((truth**2).sum(), _EDGE)))
     sizes = [float((error**2).sum()) for error in errors]
     if min(sizes) <= _EDGE:
