@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextvars import ContextVar
 from itertools import chain, islice
 from time import perf_counter
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from calipers.types.steps import Steps
+from calipers.types.steps import Steps, run_steps
 
 T = TypeVar("T")
 
@@ -21,6 +22,8 @@ TURN: Final = 0.004
 """The seconds of work in one turn of the event loop. The last step of a turn may exceed them."""
 PIECE: Final = 0.001
 """The seconds of work in one turn of the event loop for what no group waits for."""
+STEPS_ARE_LONG: Final = ContextVar("STEPS_ARE_LONG", default=False)
+"""Whether the steps of this task's group may take long, and run in a thread."""
 _AT_ONCE: Final = 16
 """At most this many waiting tasks are woken in one turn. Most groups take longer than a sixteenth of a turn."""
 _GATHERED_TURNS: Final = 16
@@ -54,6 +57,8 @@ class Pace:
 
         Steps that have begun continue before all others.
         """
+        if STEPS_ARE_LONG.get():
+            return await asyncio.to_thread(run_steps, steps)
         await self.pause()
         while True:
             try:

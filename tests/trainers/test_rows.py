@@ -295,7 +295,7 @@ def test_conversations_with_tool_calls_are_read_as_trl_builds_them() -> None:
 
 def test_an_environment_may_have_changed_each_prompt_and_then_each_goes_with_its_own() -> None:
     prompts = [[{"role": "user", "content": f"Board {board}"}] for board in "AB"]
-    [group] = groups_of(prompts, [[{"role": "assistant", "content": move}] for move in "xy"], extended=True)
+    [group] = groups_of(prompts, [[{"role": "assistant", "content": move}] for move in "xy"], differing="allowed")
     assert group.context == ()
     assert [one.messages[0]["content"] for one in group.trajectories] == ["Board A", "Board B"]
 

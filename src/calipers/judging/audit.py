@@ -176,7 +176,7 @@ class Auditor:
         self._rise = self._rise.updated(by)
         if not self._rise.found:
             return
-        self._rise = self._rise.reset()
+        self._rise = Rise()
         self._note(changed_at=(*old.changed_at, compared))
         since = f"since its group {compared}, the audit disagrees more with the rewards"
         self._alarm = f"alarm: {since}: look for reward hacking"

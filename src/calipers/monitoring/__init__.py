@@ -1,1 +1,1 @@
-"""Monitors for judges and policies during a run: health metrics, alarms, review queue, exporter, tracing."""
+"""Monitors for judges and policies during a run: health metrics, alarms, review queue, exporter."""

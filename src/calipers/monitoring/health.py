@@ -6,7 +6,7 @@ Unknown values have no key: no rate without a denominator, no correlation withou
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
@@ -87,7 +87,10 @@ def _spread(results: Sequence[GroupResult]) -> dict[str, float | None]:
     return {
         "reward_mean": _mean([reward for rewards in groups for reward in rewards]),
         "reward_std": _mean([_deviation(rewards) for rewards in compared]),
-        "tie_rate": _share(a == b for rewards in compared for a, b in combinations(rewards, 2)),
+        "tie_rate": _pairs(count for rewards in compared for count in Counter(rewards).values())
+        / _pairs(map(len, compared))
+        if compared
+        else None,
         "flat_group_rate": _share(len(set(rewards)) == 1 for rewards in compared),
         "stderr_mean": _mean(stderrs),
         "reliability_mean": _mean(reliabilities),
@@ -201,6 +204,11 @@ def _two_way_residual(presentations: Sequence[Mapping[int, float]]) -> tuple[flo
         for column in range(columns)
     )
     return squares, (rows - 1) * (columns - 1)
+
+
+def _pairs(counts: Iterable[int]) -> int:
+    """Return the number of pairs within sets of so many."""
+    return sum(count * (count - 1) // 2 for count in counts)
 
 
 def _share(flags: Iterable[bool]) -> float | None:

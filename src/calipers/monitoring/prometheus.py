@@ -10,23 +10,15 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_:]")
 
 
-def exposition(metrics: Mapping[str, float], labels: Mapping[str, str] | None = None) -> str:
-    """Return a Prometheus gauge with ``labels`` for each finite metric:
-    ``judge/groups`` -> ``calipers_judge_groups``.
-    """
-    pairs = [f'{_name(key)}="{_quoted(value)}"' for key, value in sorted((labels or {}).items())]
-    shown = "{" + ",".join(pairs) + "}" if pairs else ""
+def exposition(metrics: Mapping[str, float]) -> str:
+    """Return a Prometheus gauge for each finite metric: ``judge/groups`` -> ``calipers_judge_groups``."""
     lines: list[str] = []
     for key in sorted(metrics):
         if math.isfinite(metrics[key]):
             name = f"calipers_{_name(key)}"
-            lines += [f"# TYPE {name} gauge", f"{name}{shown} {metrics[key]!r}"]
+            lines += [f"# TYPE {name} gauge", f"{name} {metrics[key]!r}"]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _name(text: str) -> str:
     return _NOT_IN_NAMES.sub("_", text)
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -20,6 +20,7 @@ REFUSED = "the judge refused to answer"
 CONSONANTS = "BCDFGHJKLMNPQRSTVWXZ"
 """The letters that candidates' keys consist of."""
 
+_FEW = 64
 _KEY = re.compile(rf"\b[{CONSONANTS}]{{2,}}\b")
 
 
@@ -56,11 +57,12 @@ class ScoredReply:
         ask = self.ask
         shift = _anchor_shift(self.values, ask.anchors) if ask.anchors else 0.0
         presentation = ask.number if ask.presentation is None else ask.presentation
-        ratings = []
+        ratings, members = [], frozenset(ask.members)
+        places = {item: place for place, item in enumerate(ask.order)}
         for item, value in self.values.items():
-            if item in ask.members:
+            if item in members:
                 shifted, spread = min(max(value - shift, 0.0), 1.0), self._spreads.get(item)
-                ratings.append(Rating(item, shifted, presentation, ask.order.index(item), ask.slot, spread))
+                ratings.append(Rating(item, shifted, presentation, places[item], ask.slot, spread))
         return tuple(ratings)
 
     def reading(self, judgments: Sequence[Judgment], covered: Collection[int]) -> Reading:
@@ -175,10 +177,12 @@ class _Names:
         self._request = request
 
     def __call__(self, text: str) -> str:
-        for key in self._request.keys:
+        few = self._request.keys[:_FEW]
+        for key in few:
             if key in text:
                 return _KEY.sub(self._id, text)
-        return text  # most texts contain no key, and this check is faster than a search for words
+        # Most texts contain no key, and this check of a few is faster than a search for words.
+        return text if len(few) == len(self._request.keys) else _KEY.sub(self._id, text)
 
     def _id(self, match: re.Match[str]) -> str:
         asked, word = self._request, match[0]

@@ -180,7 +180,8 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
         raise Rejected(found.doubts[0], doubt=True)
     if not values:
         raise Rejected("no verdict in the reply")
-    told = {id_: words for id_, words in found.explanations.items() if id_ in ids}
+    wanted = frozenset(ids)
+    told = {id_: words for id_, words in found.explanations.items() if id_ in wanted}
     scores = {id_: value.number for id_, value in values.items()}
     missing: dict[str, str] = {}
     if len(values) < len(ids):
@@ -233,12 +234,16 @@ def _is_contradicted(id_: str, value: Value, words: str, remark: str, scale: Sca
 # --- the JSON that was asked for -------------------------------------------------------------------------------------
 
 
+_FEW: Final = 256
+"""The most ids for which the whole text is searched for each of them."""
+
+
 def _as_asked(text: str, ids: tuple[str, ...], scale: Scale) -> _Found | None:  # noqa: PLR0911 - one guard a line
     """Return the verdict of a reply that is exactly the JSON asked for, the short path that most replies take.
 
     orjson keeps the last of repeated keys, so a key must not occur more often than it can without repetition.
     """
-    if len(text) > LIMIT or "\\u" in text:
+    if len(text) > LIMIT or "\\u" in text or len(ids) > _FEW:
         return None
     try:
         document = orjson.loads(text)

@@ -10,7 +10,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 
@@ -21,7 +21,8 @@ from calipers.inputs import as_group, as_trajectory
 from calipers.ledger import WritableLedger, group_digest
 from calipers.ledger.answers import require_object
 from calipers.ledger.calls import SingleFlight
-from calipers.server.limits import Room, WaitingError, caller_gone, conflict, draining
+from calipers.pacing import STEPS_ARE_LONG
+from calipers.server.limits import LARGE, Room, WaitingError, caller_gone, conflict, draining
 from calipers.trainers.cohorts import UNNAMED, MemberResult, member_results, read_common_fields
 from calipers.trainers.run import JudgedRun
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
@@ -52,7 +53,7 @@ _ROUTING: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sent:
     """A rollout as a request brings it: the group it belongs to, what the judge gets, and what its siblings share.
 
@@ -69,12 +70,42 @@ class Sent:
     number: int | None = None
     version: Any = None
 
+    @cached_property
     def trajectory(self) -> Trajectory:
-        """Return the rollout as a trajectory. Raises InputError."""
+        """The rollout as a trajectory. Raises InputError."""
         read = as_trajectory(
             {"messages": self.messages}, default_id=UNNAMED if self.number is None else str(self.number)
         )
         return read if self.version is None else replace(read, metadata=version_fields(self.version))
+
+    @cached_property
+    def seen(self) -> bytes:
+        """The digest of the messages."""
+        return digest(self.messages)
+
+    @cached_property
+    def form(self) -> bytes:
+        """The digest of what its siblings share, as it was sent."""
+        return digest(self.shared)
+
+    @cached_property
+    def head(self) -> TrajectoryGroup:
+        """What its siblings share, as a group without members. Raises InputError."""
+        return read_common_fields(self.shared, _NOBODY)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A group of ``run`` that a request of ``held`` bytes brings whole."""
+
+    run: str
+    group: TrajectoryGroup
+    held: int
+
+    @cached_property
+    def content(self) -> str:
+        """The digest of the group."""
+        return group_digest(self.group)
 
 
 @dataclass(slots=True, eq=False)
@@ -164,7 +195,7 @@ class Collector:
         """
         self.run.require_running()
         group = await self._known(sent.key)
-        trajectory = sent.trajectory()
+        trajectory = sent.trajectory
         if group is None:
             group = self._begun(sent)
         elif group.whole is not None:
@@ -177,7 +208,7 @@ class Collector:
         self._require_shared(group, sent)
         place = next((one for one in group.places if one.number == sent.number), None)
         if place is not None:
-            if place.seen not in {digest(sent.messages), digest(trajectory.messages)}:
+            if place.seen not in {sent.seen, digest(trajectory.messages)}:
                 raise conflict(
                     f"rollout {sent.number} of group {sent.title!r} arrived before with other messages; an index "
                     "names one rollout of its group, and a group_id one group of its run"
@@ -190,15 +221,15 @@ class Collector:
             return self._answer(sent.key, sent.number, MemberResult(None, LATE if sent.messages else NO_MESSAGES))
         return await _answer_in(group, place, seconds)
 
-    async def of_whole(self, run: str, group: TrajectoryGroup, size: int, seconds: float | None) -> bytes:
-        """Return the result of a group that a request of ``size`` bytes brings whole, as JSON.
+    async def of_whole(self, whole: Whole, seconds: float | None) -> bytes:
+        """Return the result of a group that a request brings whole, as JSON.
 
         The same group again is the same request. The judge keeps the group after ``seconds``, with WaitingError, and if
         this is cancelled. Raises RefusalError if there is no room, or if its id names another group of the run; and
         what the judge raises.
         """
         self.run.require_running()
-        key, content = (run, group.group_id), group_digest(group)
+        group, key, content, size = whole.group, (whole.run, whole.group.group_id), whole.content, whole.held
         known = await self._known(key)
         if known is None:
             members = len(group.trajectories)
@@ -226,31 +257,33 @@ class Collector:
         self.run.require_running()
         taken: list[tuple[Group, Place]] = []
         given = False
-        left = asyncio.ensure_future(gone())
+        left, answered = asyncio.ensure_future(gone()), asyncio.get_running_loop().create_future()
         try:
             for sent in rollouts:
+                await asyncio.sleep(0)  # another caller's turn: there may be thousands
                 try:
-                    trajectory, why = sent.trajectory(), None
+                    trajectory, why = sent.trajectory, None
                 except InputError as error:  # no text of a policy may end a training run
                     trajectory, why = _NOBODY, str(error)
                 taken.append(self._taken(sent, trajectory, why))
-            while waiting := {group.outcome for group, _ in taken if not group.outcome.done()}:
-                watched: list[asyncio.Future[Any]] = [*waiting, left]
-                await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-                if left.done():
+            if outcomes := {group.outcome for group, _ in taken}:
+                answered = asyncio.ensure_future(asyncio.wait(outcomes))
+                await asyncio.wait((answered, left), return_when=asyncio.FIRST_COMPLETED)
+                if not answered.done():
                     raise caller_gone()
             answers = [group.outcome.result()[place] for group, place in taken]
             given = not left.done()
             return answers
         finally:
             left.cancel()
+            answered.cancel()
             for _, place in taken:
                 place.callers -= 1
                 place.given = place.given or given
 
     def _taken(self, sent: Sent, trajectory: Trajectory, why: str | None) -> tuple[Group, Place]:
         """Return the place of an engine's rollout: one whose caller has left, or a new one."""
-        seen, now = digest(sent.messages), _now()
+        seen, now = sent.seen, _now()
         for group in self._groups.get(sent.key, ()):
             again = sent.number is not None and (not group.settled or now - group.settled < _AGAIN)
             for place in group.places:
@@ -284,23 +317,22 @@ class Collector:
     def _begun(self, sent: Sent) -> Group:
         """Return a new group for its first rollout; it is registered when the rollout has entered."""
         self._require_room(sent.size)
-        named = {"group_id": recorded_name(*sent.key), **_mark(sent.key, sent.size)}
-        return self._opened(sent.key, sent.title, sent.size, read_common_fields({**sent.shared, **named}, _NOBODY))
+        head = replace(sent.head, group_id=recorded_name(*sent.key), extra=_mark(sent.key, sent.size))
+        return self._opened(sent.key, sent.title, sent.size, head)
 
     def _opened(self, key: Key, title: str, size: int, head: TrajectoryGroup) -> Group:
         return Group(key, title, size, head, _digest_of_shared(head), asyncio.get_running_loop().create_future())
 
     def _require_shared(self, group: Group, sent: Sent) -> None:
         """Raise RefusalError unless a rollout shares with its siblings what they share."""
-        form = digest(sent.shared)
-        if form in group.forms:
+        if sent.form in group.forms:
             return
-        if _digest_of_shared(read_common_fields(sent.shared, _NOBODY)) != group.common:
+        if _digest_of_shared(sent.head) != group.common:
             raise conflict(
                 f"group {group.title!r} has another context, tools or rubric than this rollout; if it belongs to "
                 "another training run, name the run"
             )
-        group.forms.add(form)
+        group.forms.add(sent.form)
 
     def _entered(
         self, group: Group, sent: Sent, trajectory: Trajectory, why: str | None = None, *, callers: int = 0
@@ -314,7 +346,7 @@ class Collector:
             group.ends = None if self._limit is None else _now() + self._limit
         group.held += sent.held
         group.members += 1
-        place = Place(digest(sent.messages), sent.number, trajectory if readable else None, callers)
+        place = Place(sent.seen, sent.number, trajectory if readable else None, callers)
         group.places.append(place)
         self._close_if_complete(group)
         return place
@@ -358,6 +390,7 @@ class Collector:
             self._spawn(self._answered_before(group, why))
 
     async def _judged(self, group: Group, judged: TrajectoryGroup, members: Sequence[Place]) -> None:
+        STEPS_ARE_LONG.set(group.held > LARGE)
         try:
             async with asyncio.timeout_at(group.ends) as limited:
                 result = await self._score(judged)

@@ -10,6 +10,7 @@ GroupId = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 Name = Annotated[str, msgspec.Meta(max_length=128, pattern="^[A-Za-z0-9._-]*$")]
 Size = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 Messages = list[dict[str, Any]]
+Texts = Annotated[list[str], msgspec.Meta(max_length=4096)]
 Rubric = str | dict[str, Any] | None
 Tools = list[dict[str, Any]] | None
 Version = Annotated[int, msgspec.Meta(ge=0, le=9007199254740991)]
@@ -78,8 +79,8 @@ class Problem(msgspec.Struct, frozen=True):
 class OpenRlhfRequest(msgspec.Struct, frozen=True):
     """OpenRLHF's request: lists of equal length, in practice of one rollout. A query holds its prompt."""
 
-    query: list[str] | str
-    prompts: list[str] | str
+    query: Texts | str
+    prompts: Texts | str
     labels: list[Any] | str | None = None
 
 

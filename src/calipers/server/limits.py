@@ -22,7 +22,11 @@ TO_READ: Final = 60.0
 """Seconds within which the body of a request must have arrived."""
 HEADER_SECONDS: Final = 60.0
 """Seconds within which the headers of a request must have arrived, also of the first one of a connection."""
-MOST_HEADERS: Final = 2**17  # bytes
+LARGE: Final = 2**18
+"""Bytes of a request or group from which it is read and rendered in a thread: it must not hold up the event loop."""
+MOST_HEADERS: Final = 2**16  # bytes
+MOST_FIELDS: Final = 256
+"""Headers of a request, and those after its body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +151,10 @@ class Room:
                 "before some of them are judged"
             )
 
-    def arrive(self, size: int) -> None:
-        """Count bytes of a request that is being read. Raises RefusalError (429) if too many are read at once."""
+    def arrive(self, size: int, body: int) -> None:
+        """Count bytes of a ``body`` that is being read. Raises RefusalError (429) if the others exceed the bound."""
         self.arriving += size
-        if self.arriving + self.taken_bytes > 3 * self.most_bytes:
+        if self.arriving - body > self.most_bytes:
             raise busy("too many requests are being sent at once")
 
     def hold(self, size: int, *, held: int = 0, members: int = 1) -> None:
@@ -217,7 +221,7 @@ async def read_body(request: Request, most: int, room: Room) -> bytes:
                 if len(body) + len(chunk) > most:
                     raise too_large
                 body += chunk
-                room.arrive(len(chunk))
+                room.arrive(len(chunk), len(body))
     except TimeoutError:
         why = f"the request did not arrive within {TO_READ:g} seconds; send it again"
         raise RefusalError(408, "too_slow", why, retry_after=SOON) from None

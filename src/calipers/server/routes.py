@@ -17,7 +17,7 @@ import msgspec
 from calipers.inputs import as_group
 from calipers.server import forms
 from calipers.server.client import RolloutAnswer
-from calipers.server.collector import LATE, Key, Sent, digest
+from calipers.server.collector import LATE, Key, Sent, Whole, digest
 from calipers.server.limits import RefusalError, invalid
 from calipers.trainers import cohorts
 from calipers.trainers.cohorts import MemberResult, key_of_prompt
@@ -26,7 +26,6 @@ from calipers.trainers.nemo_gym import items_for_judge, prompt_of
 from calipers.trainers.openrlhf import group_key, member_of, shared_by
 from calipers.trainers.rows import assistant_message, prompt_messages, read_label_of_row, rubric_of_row
 from calipers.trainers.run import float_reward, is_group_scored
-from calipers.types import TrajectoryGroup
 from calipers.types.encoding import to_json
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -56,14 +55,6 @@ class Asked:
             why = "add ?group_size=N to the URL, or start the server with --group-size N"
             raise invalid(f"the size of the group is not known: {why}")
         return size
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A group of a run that one request brings whole."""
-
-    run: str
-    group: TrajectoryGroup
 
 
 Work: TypeAlias = Whole | Sequence[Sent]
@@ -151,7 +142,8 @@ def _read_rollout(asked: Asked) -> Work:
 
 
 def _read_group(asked: Asked) -> Work:
-    return Whole(asked.form.run, as_group({name: value for name, value in asked.data.items() if name != "run"}))
+    group = as_group({name: value for name, value in asked.data.items() if name != "run"})
+    return Whole(asked.form.run, group, len(asked.body))
 
 
 # --- engines

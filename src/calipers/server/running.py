@@ -155,14 +155,14 @@ def _bounded_protocol() -> Any:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415 - --help stays quick
 
     class Protocol(HttpToolsProtocol):
-        """A connection that is closed if the headers of a request are too long, or do not arrive in time."""
+        """A connection that is closed if the headers of a request are too many or do not arrive in time."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._expect_headers()
 
         def _expect_headers(self) -> None:
-            self.unread: int | None = 0
+            self.unread = 0.0
             self.too_slow = self.loop.call_later(limits.HEADER_SECONDS, self.transport.close)
 
         def on_message_begin(self) -> None:
@@ -170,17 +170,21 @@ def _bounded_protocol() -> Any:
             self.too_slow.cancel()
             self._expect_headers()
 
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if len(self.headers) == limits.MOST_FIELDS:
+                raise ValueError("too many headers")  # it ends the connection
+            super().on_header(name, value)
+
         def on_headers_complete(self) -> None:
-            self.unread = None
+            self.unread = -math.inf
             self.too_slow.cancel()
             super().on_headers_complete()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self.unread is not None:
-                self.unread += len(data)
-                if self.unread > limits.MOST_HEADERS:
-                    self.transport.close()
+            self.unread += len(data)
+            if self.unread > limits.MOST_HEADERS:
+                self.transport.close()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self.too_slow.cancel()

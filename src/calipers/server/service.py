@@ -10,14 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from calipers.errors import CalipersError
+from calipers.errors import CalipersError, InputError
 from calipers.guard.injection import find_attacks
 from calipers.judging.judge import Judge
 from calipers.ledger import WritableLedger, open_ledger
 from calipers.monitoring.monitor import Monitor
-from calipers.server.collector import Collector
-from calipers.server.limits import Limits, RefusalError, Room, draining
-from calipers.server.routes import PATIENCE_OF, Asked, Route, Whole, engine_answer, rollout_answer
+from calipers.server.collector import Collector, Whole
+from calipers.server.limits import LARGE, Limits, RefusalError, Room, draining
+from calipers.server.routes import PATIENCE_OF, Asked, Route, Work, engine_answer, rollout_answer
 from calipers.server.tenants import TenantToken, ledgers_of, tenant_with, token_of
 from calipers.trainers.run import JudgedRun, run_for_floats
 
@@ -74,10 +74,11 @@ class Tenant:
         """Return the answer to a request. Raises WaitingError if a group of its own takes more than ``seconds``,
         RefusalError and CalipersError.
         """
-        work = route.read(asked)
+        large = len(asked.body) > LARGE
+        work = await asyncio.to_thread(_read, route, asked) if large else route.read(asked)
         found: Sequence[Any] = ()
         if isinstance(work, Whole):
-            found = [await self.own.of_whole(work.run, work.group, len(asked.body), seconds)]
+            found = [await self.own.of_whole(work, seconds)]
         elif route.engine is not None:
             found = await self.engines[route.engine].of_engine(work, gone)
         else:
@@ -97,6 +98,15 @@ class Tenant:
         await self.judge.__aexit__(None, None, None)
         if self.ledger is not None:
             self.ledger.close()
+
+
+def _read(route: Route, asked: Asked) -> Work:
+    """Read a request with all that is computed from it at first use."""
+    work = route.read(asked)
+    for one in [work] if isinstance(work, Whole) else work:
+        with suppress(InputError):  # raised again at first use
+            _ = one.content if isinstance(one, Whole) else (one.seen, one.form, one.trajectory, one.head)
+    return work
 
 
 @dataclass(slots=True)

@@ -65,9 +65,11 @@ class Pool(FullBackend):
         self, ask: Callable[[Backend, JudgeRequest], Awaitable[Completion]], request: JudgeRequest
     ) -> Completion:
         """Do as ``complete``, with ``ask`` for each call to a member."""
-        tried: list[_Member] = []
         last: BackendError | None = None
-        while (member := self._chosen(tried)) is not None:
+        for member in self._in_turn():
+            with self._lock:
+                member.in_flight += 1
+                member.calls += 1
             try:
                 completion = await ask(member.backend, request)
             except BackendError as error:
@@ -76,7 +78,6 @@ class Pool(FullBackend):
                 self._skip(member, error)
                 # A transient failure takes precedence over a permanent one, because a retry makes sense after it.
                 last = error if last is None or isinstance(error, TransientError) else last
-                tried.append(member)
                 if error.kind == "timeout":
                     break
             else:
@@ -120,22 +121,16 @@ class Pool(FullBackend):
             if isinstance(about, Mapping):
                 member.learn(about)
 
-    def _chosen(self, tried: Sequence[_Member]) -> _Member | None:
-        """Return the next member to ask, which counts as busy at once; None if all were tried or are skipped."""
+    def _in_turn(self) -> Sequence[_Member]:
+        """Return the members that are not skipped, the least busy first; or else the one whose pause ends first."""
         with self._lock:
             now = self._clock()
-            left = [member for member in self._members if member not in tried]
-            if usable := [one for one in left if one.skipped_until <= now]:
-                chosen = min(usable, key=lambda member: (member.in_flight, member.calls))
-            elif left and not tried:
-                chosen = min(left, key=lambda member: member.skipped_until)
-            else:
-                return None
-            if chosen.skipped_until:  # this call tests it, and the others wait for what becomes of it
-                chosen.skipped_until = max(chosen.skipped_until, now + _PAUSE)
-            chosen.in_flight += 1
-            chosen.calls += 1
-            return chosen
+            usable = [one for one in self._members if one.skipped_until <= now]
+            turn = sorted(usable, key=lambda one: (one.in_flight, one.calls))
+            turn = turn or [min(self._members, key=lambda one: one.skipped_until)]
+            if turn[0].skipped_until:  # this call tests it, and the others wait for what becomes of it
+                turn[0].skipped_until = max(turn[0].skipped_until, now + _PAUSE)
+            return turn
 
     def _skip(self, member: _Member, error: BackendError) -> None:
         with self._lock:

@@ -21,7 +21,7 @@ from calipers.trainers.rewards import rewards_or_none, trajectory_rewards
 from calipers.trainers.rows import UNREADABLE, USUAL_RUBRIC_COLUMN, step_fields, warn_unused_columns
 from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, require_settings
 from calipers.trainers.trl.ranks import Ranks, is_single_process
-from calipers.trainers.trl.rows import completion_rows, dataset_column, grouped_rows
+from calipers.trainers.trl.rows import DifferingPrompts, completion_rows, dataset_column, grouped_rows
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 Version = tuple[int, int]
@@ -148,7 +148,7 @@ class _Reward:
         group = partial(
             grouped_rows,
             size=size,
-            extended=_extended(columns),
+            differing=_differing_prompts(columns),
             label="" if step is None else f"step {step}, ",
             extra=step_fields(step, training=training),
         )
@@ -257,12 +257,14 @@ def judge_metrics(entries: Sequence[Entry], *, alone: bool) -> dict[str, float]:
     return metrics
 
 
-def _extended(columns: Mapping[str, Any]) -> bool | None:
-    """Return whether environments may have extended the prompts of a group; None if nobody knows.
+def _differing_prompts(columns: Mapping[str, Any]) -> DifferingPrompts:
+    """Return what happens to a group with different prompts, which environments may have extended.
 
     AsyncGRPOTrainer may have environments, but passes neither them nor a state, and so does a loop of one's own.
     """
-    return True if columns.get("environments") is not None else None if columns.get("trainer_state") is None else False
+    if columns.get("environments") is not None:
+        return "allowed"
+    return "warned" if columns.get("trainer_state") is None else "refused"
 
 
 def _group_size(trainer: Any, training: bool | None, num_generations: int | None) -> int:  # noqa: FBT001 - private

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs.parts import openai_tool_definitions
@@ -17,6 +17,9 @@ from calipers.trainers.run import Row
 from calipers.types import Tool
 
 _log = logging.getLogger(__name__)
+
+DifferingPrompts: TypeAlias = Literal["refused", "warned", "allowed"]
+"""What happens to a group whose rollouts have different prompts."""
 
 
 def completion_rows(
@@ -55,16 +58,17 @@ def grouped_rows(
     batch: Sequence[Row],
     size: int,
     *,
-    extended: bool | None = False,
+    differing: DifferingPrompts = "refused",
     label: str = "",
     extra: Mapping[str, Any] | None = None,
 ) -> list[Row]:
     """Return the rows in groups of ``size`` neighbours each.
 
-    A group's id has the positions of its rows in the batch, from 1, after ``label``; ``extra`` is recorded with it. If
-    environments have ``extended`` the prompts, those of a group may differ, and each is shown with its own rollout. If
-    nobody knows (None), a batch of one such group is judged with a warning. Otherwise such a group is a ConfigError, as
-    is a batch that does not consist of whole groups: then ``size`` or the order of the rows is not the trainer's.
+    A group's id has the positions of its rows in the batch, from 1, after ``label``; ``extra`` is recorded with it. A
+    group with ``differing`` prompts is a ConfigError ("refused"), unless environments have extended them ("allowed").
+    Then each is shown with its own rollout. Where that is not known ("warned"), a batch of one such group is judged.
+    A batch that does not consist of whole groups is a ConfigError, too: ``size`` or the order of the rows is not the
+    trainer's.
     """
     if len(batch) % size:
         raise ConfigError(
@@ -76,9 +80,9 @@ def grouped_rows(
     for start in range(0, len(batch), size):
         members, where = batch[start : start + size], f"rows {start + 1}-{start + size}"
         shared = all(row.prompt == members[0].prompt for row in members)
-        if not shared and extended is None and len(batch) == size:
+        if not shared and differing == "warned" and len(batch) == size:
             _log.warning("%s have different prompts, and a group compares answers to one prompt", where)
-        elif not shared and not extended:
+        elif not shared and differing != "allowed":
             raise ConfigError(
                 f"{where} of the batch have different prompts, so they are no group: num_generations={size} is not the "
                 "trainer's group size, or the rows of a prompt are not neighbours (in evaluation the size is "
