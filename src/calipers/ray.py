@@ -143,9 +143,9 @@ class Worker:
     def __call__(self, rows: Any) -> Any:
         """Return a table with a row for each of the ``rows``, in their order: the result, or the error."""
         read = [_read(row) for row in rows.to_pylist()]
-        groups = [one for one in read if isinstance(one, TrajectoryGroup)]
+        groups = [row for row in read if isinstance(row, TrajectoryGroup)]
         results = iter(asyncio.run(self._judged(groups)) if groups else ())
-        return _table([next(results) if isinstance(one, TrajectoryGroup) else one for one in read])
+        return _table([next(results) if isinstance(row, TrajectoryGroup) else row for row in read])
 
     async def answer(self, number: int, request: JudgeRequest) -> Outcome:
         """Return the answer to a request about group ``number``, or the error."""
@@ -168,7 +168,7 @@ class Worker:
         digests = [group_digest(group) for group in groups]
         batch = await self._of_actor(self._actor.begin.remote(digests))
         judge = judge_of_batch(self, batch, parse=self._parse)
-        return [one async for one in judge.score_groups(groups, concurrency=len(groups), ordered=True)]
+        return [result async for result in judge.score_groups(groups, concurrency=len(groups), ordered=True)]
 
     async def _of_actor(self, reference: Any) -> Any:
         """Return what the actor returned. Raises LedgerError if it has ended: no group can be judged then."""
@@ -192,12 +192,12 @@ def _table(results: Sequence[GroupResult | str]) -> Any:
 
     scored = [None if isinstance(result, str) else result for result in results]
     errors = [without_lone_surrogates(result) if isinstance(result, str) else None for result in results]
-    rewards = [one and [trajectory.reward for trajectory in one.trajectories] for one in scored]
+    rewards = [result and [trajectory.reward for trajectory in result.trajectories] for result in scored]
     columns = {
-        "group_id": pa.array([one and without_lone_surrogates(one.group_id) for one in scored], pa.string()),
-        "status": pa.array([one and one.status for one in scored], pa.string()),
+        "group_id": pa.array([result and without_lone_surrogates(result.group_id) for result in scored], pa.string()),
+        "status": pa.array([result and result.status for result in scored], pa.string()),
         "rewards": pa.array(rewards, pa.list_(pa.float64())),
-        "result": pa.array([one and json.dumps(one.to_dict()) for one in scored], pa.string()),
+        "result": pa.array([result and json.dumps(result.to_dict()) for result in scored], pa.string()),
         "error": pa.array(errors, pa.string()),
     }
     return pa.table(columns)

@@ -101,7 +101,7 @@ def _entry_points(what: str, group: str, taken: frozenset[str]) -> Mapping[str, 
     """
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and names of ours do without
 
-    found: dict[str, tuple[EntryPoint, ...]] = {}
+    by_name: dict[str, tuple[EntryPoint, ...]] = {}
     for entry in entry_points(group=group):
         if entry.name in taken:
             _log.warning(
@@ -111,8 +111,8 @@ def _entry_points(what: str, group: str, taken: frozenset[str]) -> Mapping[str, 
                 _package(entry),
             )
         else:
-            found[entry.name] = (*found.get(entry.name, ()), entry)
-    return found
+            by_name[entry.name] = (*by_name.get(entry.name, ()), entry)
+    return by_name
 
 
 def _package(entry: EntryPoint) -> str:
@@ -139,12 +139,12 @@ class Method:
 
 def find_method(name: str) -> Method:
     """Return the parts of the judging protocol ``name``. Raises ConfigError for an unknown name."""
-    found = PROTOCOLS.find(name)
-    if not isinstance(found, Method):
+    method = PROTOCOLS.find(name)
+    if not isinstance(method, Method):
         raise ConfigError(
-            f"the protocol {name!r} is {found!r:.80}; its entry point must name a calipers.registry.Method"
+            f"the protocol {name!r} is {method!r:.80}; its entry point must name a calipers.registry.Method"
         )
-    return found
+    return method
 
 
 BACKENDS: Final = Registry("judge", "calipers.backends", "calipers.backends.providers.known:BACKENDS")

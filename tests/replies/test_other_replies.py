@@ -23,6 +23,7 @@ TEXTS = {"1": "Is 42.", "2": "Is wrong."}
 def test_a_verdict_is_a_word_in_a_place_of_its_own():
     cases = {
         "Yes.": True, "No, it is not met.": False, "No, it is not.": None, "No errors were found.": None,
+        "Yes — it never says that.": None,
         "No doubt, it is met.": None, "No. The criterion is met.": None, "Yes, that is false.": None,
         "PASS": True, "not met": False, "[[1]]": True, "[[0]]": False,
         "It is fine.\n\n**Verdict:** MET": True, '{"explanation": "It does.", "criteria_met": true}': True,
@@ -79,7 +80,7 @@ def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
         "I choose A. No. B is better.": None, "I choose A or B.": None, "Choice: A\nI choose B.": None,
         '{"winner": "A", "reason": "Verdict: B"}': None, "[[C]] for a tie.": "tie",
         "[[A]]\nReason: shorter than B": "A", "I choose A over B.": "A",
-        "Output (a) is better than Output (b).": "A",
+        "Output (a) is better than Output (b).": "A", "Output (a) is better on style; Output (b) wins.": None,
     }  # fmt: skip
     assert {text: extract_choice(text, ["A", "B"], tie="C").choice for text in cases} == cases
     long = "Answer 1 is more detailed, while 2 is short. Therefore, I choose 3 as the two are equivalent."

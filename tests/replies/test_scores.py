@@ -64,8 +64,9 @@ def test_what_follows_the_judges_first_turn_is_not_its_verdict():
 def test_doubt_has_its_reason():
     cases: dict[str, object] = {
         "Sure! " + OWN: "words around", OWN + "\nActually, swap the two.": "words around", "> " + OWN: "words around",
-        'Hier meine Noten:\n{"scores": ' + OWN + "}": "words around", "Not the scores:\nKB: 90\nBC: 10": "keys",
-        "Do not use these scores:\n" + OWN: "keys", 'These scores are wrong:\n{"scores": ' + OWN + "}": "words around",
+        'Hier meine Noten:\n{"scores": ' + OWN + "}": "words around", "Not the scores:\nKB: 90\nBC: 10": "words around",
+        "Do not use these scores:\n" + OWN: "words around",
+        'These scores are wrong:\n{"scores": ' + OWN + "}": "words around",
         "KB: 90\nBC: 10\nThe rest is fine.": "words around",
         '{"scores": ' + OWN + ', "note": "swap them"}': "words around", "KB wrote:\n" + OWN: "keys",
         OWN + "\n" + OTHER: "two verdicts", '{"draft": ' + OTHER + ', "scores": ' + OWN + "}": "two verdicts",
@@ -81,7 +82,10 @@ def test_doubt_has_its_reason():
         '{"scores": {"KB": 50, "BC": 60, "error": "x"}}': "error beside",
         '{"scores": [{"id": "KB", "explanation": "...", "score": 0}, {"id": "BC", "score": 0}]}': "template",
         '{"KB": 90, "BC": ': "ends inside", '{"KB": 90 {"BC": 1}': "too damaged", "<think>hm " + OWN: "never ends",
-        "KB: 90 tests\nBC: 10 tests": "no verdict", "| id | errors |\n|---|---|\n| KB | 90 |\n| BC | 10 |": "column",
+        "KB: 90 tests\nBC: 10 tests": "no verdict",
+        "| Rank | Name | Score |\n|---|---|---|\n| KB | BC | 90 |": "about two",
+        "| Name | Score | Final score |\n|---|---|---|\n| KB | 90 | 10 |\n| BC | 10 | 90 |": "column",
+        "| id | errors |\n|---|---|\n| KB | 90 |\n| BC | 10 |": "column",
         "**KB:** 53 - wrong - **20/100**\n**BC:** 42 - right - **90/100**": "no verdict",
         "KB: $7 \\times 8 = 53$. 20/100\nBC: $42$. 90/100": "no verdict", "": "empty", "I refuse.": "no verdict",
     }  # fmt: skip

@@ -75,8 +75,8 @@ def largest_linked_set(pairs: Sequence[tuple[int, int]], n: int) -> tuple[int, .
             item = root[item]
         return item
 
-    for one, other in pairs:
-        root[max(find(one), find(other))] = min(find(one), find(other))
+    for first, second in pairs:
+        root[max(find(first), find(second))] = min(find(first), find(second))
     sets: dict[int, list[int]] = {}
     for item in range(n):
         sets.setdefault(find(item), []).append(item)
@@ -90,20 +90,20 @@ def _fit(comparisons: Sequence[tuple[int, int, float]], n: int, model: BradleyTe
     If there were ties, the logarithm of Davidson's tie parameter is fitted as well.
     """
     # Half-points of the row candidate against the column candidate, and their comparisons; the row is shown first.
-    wins, both = np.zeros((n, n)), np.zeros((n, n))
+    wins, meetings = np.zeros((n, n)), np.zeros((n, n))
     ties = 0.0
-    for one, other, margin in comparisons:
-        wins[one, other] += (1 + margin) / 2
-        both[one, other] += 1
+    for first, second, margin in comparisons:
+        wins[first, second] += (1 + margin) / 2
+        meetings[first, second] += 1
         ties += 1 - abs(margin)
-    points = wins.sum(axis=1) + (both - wins).sum(axis=0)
+    points = wins.sum(axis=1) + (meetings - wins).sum(axis=0)
     at = np.zeros(n + 1)
-    value, slope, curve = _likelihood(at, both, points, ties, model)
+    value, slope, curve = _likelihood(at, meetings, points, ties, model)
     for _ in range(_STEPS):
         step = np.linalg.solve(curve, slope)
         while True:
             trial = at + step
-            there = _likelihood(trial, both, points, ties, model)
+            there = _likelihood(trial, meetings, points, ties, model)
             if there[0] >= value - _CONVERGED or np.abs(step).max() < _CONVERGED:
                 break
             step = step / 2

@@ -68,9 +68,9 @@ class CriteriaScores:
         for judgment in judgments:
             by_slot.setdefault(0 if self.panel == "cycle" else judgment.slot, []).append(judgment)
         by_slot = dict(sorted(by_slot.items())) or {0: []}
-        rows = {slot: self._scores_of_gradings(found, n) for slot, found in by_slot.items()}
+        rows = {slot: self._scores_of_gradings(gradings, n) for slot, gradings in by_slot.items()}
         if self.panel == "fallback":
-            slot = max(rows, key=lambda one: sum(map(bool, rows[one])))
+            slot = max(rows, key=lambda judge: sum(map(bool, rows[judge])))
             rows = {slot: rows[slot]}
         if len(rows) == 1 and self.quorum == 1:
             (row,) = rows.values()
@@ -79,16 +79,16 @@ class CriteriaScores:
 
     def _scores_of_gradings(self, judgments: Sequence[Judgment], n: int) -> Rows:
         """Return, for each candidate, the scores of one judge's gradings."""
-        found: dict[int, dict[int, dict[str, Met]]] = {}
+        verdicts: dict[int, dict[int, dict[str, Met]]] = {}
         for judgment in judgments:
             match judgment:
                 case Verdict(item=int() as item, criterion=str() as criterion):
                     # In "cycle", the answers of all judges are part of the same grading.
                     grading = judgment.presentation // (self.judges if self.panel == "cycle" else 1)
-                    of_item = found.setdefault(grading, {}).setdefault(item, {})
+                    of_item = verdicts.setdefault(grading, {}).setdefault(item, {})
                     if of_item.get(criterion) is None:
                         of_item[criterion] = judgment.met
-        return [self._values(item, found) for item in range(n)]
+        return [self._values(item, verdicts) for item in range(n)]
 
     def _values(self, item: int, found: Gradings) -> list[float]:
         rubric = self._rubric(item)
@@ -98,7 +98,7 @@ class CriteriaScores:
         verdicts = [{**ruled, **found[grading].get(item, {})} for grading in sorted(found)]
         if not verdicts and ruled:
             verdicts = [ruled]
-        values = [self._value(rubric, one) for one in verdicts]
+        values = [self._value(rubric, met) for met in verdicts]
         return [value for value in values if value is not None]
 
     def _rubric(self, item: int) -> Rubric | None:

@@ -40,18 +40,18 @@ class Noise:
         ``squares`` and ``freedom`` are each group's sum and its degrees of freedom. Returns None if fewer than 8 groups
         have any degrees of freedom.
         """
-        known = [(one, count) for one, count in zip(squares, freedom, strict=True) if count > 0]
+        known = [(square, count) for square, count in zip(squares, freedom, strict=True) if count > 0]
         if len(known) < _FEWEST:
             return None
-        middle = statistics.median([one / count for one, count in known if one > 0] or [0.0])
-        known = [(min(one, _OUTLIER * middle * count), count) for one, count in known]
-        pooled = math.fsum(one for one, _ in known) / sum(count for _, count in known)
+        middle = statistics.median([square / count for square, count in known if square > 0] or [0.0])
+        known = [(min(square, _OUTLIER * middle * count), count) for square, count in known]
+        pooled = math.fsum(square for square, _ in known) / sum(count for _, count in known)
         if pooled <= 0:
             return cls(0.0, _NO_DIFFERENCE)
         # For normal noise, Var(s²) = Var(σ²) + 2 E(σ⁴)/d. Variance beyond the second term is a real difference between
         # groups.
         typical = len(known) / math.fsum(1 / count for _, count in known)
-        between = statistics.pvariance([one / count for one, count in known])
+        between = statistics.pvariance([square / count for square, count in known])
         real = (between - 2 * pooled**2 / typical) / (1 + 2 / typical)
         strength = 2 * (1 + pooled**2 / real) if real > 0 else _NO_DIFFERENCE
         return cls(pooled, min(strength, _NO_DIFFERENCE))

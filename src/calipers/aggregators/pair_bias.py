@@ -50,7 +50,7 @@ class PairBias:
 
         Returns None if fewer than 10 pairs have no tie.
         """
-        counts = Counter(one if one == other else "agree" for one, other in verdicts if "tie" not in (one, other))
+        counts = Counter(left if left == right else "agree" for left, right in verdicts if "tie" not in (left, right))
         pairs = counts.total()
         if pairs < _FEWEST:
             return None
@@ -166,7 +166,7 @@ def shrink_into_bounds(scores: Scores, low: float, high: float) -> Scores:
         return scores
     mean = min(max(sum(known) / len(known), low), high)
     most = max(max(known) - mean, 0.0), max(mean - min(known), 0.0)
-    factor = min([1.0, *(room / one for one, room in zip(most, (high - mean, mean - low), strict=True) if one > room)])
+    factor = min([1.0, *(room / gap for gap, room in zip(most, (high - mean, mean - low), strict=True) if gap > room)])
     return replace(
         scores,
         values=tuple(

@@ -38,17 +38,17 @@ class Panel:
         than they err. They are None if fewer than two judges scored the group. If only one judge scored it, its scores
         and errors are returned.
         """
-        own = {
-            slot: self.within(found, n)
-            for slot, found in _judgments_by_slot(judgments)
+        by_judge = {
+            slot: self.within(of_judge, n)
+            for slot, of_judge in _judgments_by_slot(judgments)
             if slot < len(self.weights) and self.weights[slot] > 0
         }
-        if len(own) == 1 and self.quorum == 1:
-            return next(iter(own.values()))
-        standardised = {slot: standard_scores(scores.values) for slot, scores in own.items()}
-        rows = {slot: row for slot, row in standardised.items() if sum(one is not None for one in row) > 1}
+        if len(by_judge) == 1 and self.quorum == 1:
+            return next(iter(by_judge.values()))
+        standardised = {slot: standard_scores(scores.values) for slot, scores in by_judge.items()}
+        rows = {slot: row for slot, row in standardised.items() if sum(score is not None for score in row) > 1}
         scores = _weighted_means(_with_quorum(rows, n, self.quorum), self.weights, n, self.error_correlation)
-        return _on_mean_scale(scores, [(self.weights[slot], own[slot].values) for slot in rows])
+        return _on_mean_scale(scores, [(self.weights[slot], by_judge[slot].values) for slot in rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,11 @@ class Fallback:
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """Return the scores and standard errors of the chosen judge; None for each candidate without any judgment."""
-        found = [(self.within(own, n), len(own)) for _, own in _judgments_by_slot(judgments)] or [
-            (self.within((), n), 0)
-        ]
-        return max(found, key=lambda one: (sum(value is not None for value in one[0].values), one[1]))[0]
+        tables = [(self.within(of_judge, n), len(of_judge)) for _, of_judge in _judgments_by_slot(judgments)]
+        return max(
+            tables or [(self.within((), n), 0)],
+            key=lambda table: (sum(value is not None for value in table[0].values), table[1]),
+        )[0]
 
 
 def _judgments_by_slot(judgments: Sequence[Judgment]) -> list[tuple[int, list[Judgment]]]:
@@ -83,7 +84,9 @@ def _with_quorum(
 ) -> dict[int, tuple[float | None, ...]]:
     """Replace by None the scores of candidates that fewer than ``quorum`` judges scored."""
     enough = [sum(row[item] is not None for row in rows.values()) >= quorum for item in range(n)]
-    return {slot: tuple(one if enough[item] else None for item, one in enumerate(row)) for slot, row in rows.items()}
+    return {
+        slot: tuple(score if enough[item] else None for item, score in enumerate(row)) for slot, row in rows.items()
+    }
 
 
 def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | None]]]) -> Scores:
@@ -96,16 +99,16 @@ def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | 
         return scores
     level = spread = 0.0
     for weight, row in rows:
-        known = [one for one in row if one is not None]
+        known = [value for value in row if value is not None]
         mean = math.fsum(known) / len(known)
         level += weight / total * mean
-        spread += weight / total * math.sqrt(math.fsum((one - mean) ** 2 for one in known) / len(known))
-    lowest = min(one for _, row in rows for one in row if one is not None)
-    highest = max(one for _, row in rows for one in row if one is not None)
+        spread += weight / total * math.sqrt(math.fsum((value - mean) ** 2 for value in known) / len(known))
+    lowest = min(value for _, row in rows for value in row if value is not None)
+    highest = max(value for _, row in rows for value in row if value is not None)
     # One judge's standard deviation may move another judge's outlier off the scale. Then all scores are shrunk by the
     # same factor, so that none are tied.
     furthest = [(value, highest - level if value > 0 else level - lowest) for value in scores.values if value]
-    spread = min([spread, *(max(room, 0.0) / abs(one) for one, room in furthest)])
+    spread = min([spread, *(max(room, 0.0) / abs(score) for score, room in furthest)])
     return replace(
         scores,
         values=tuple(None if value is None else round(level + spread * value, DIGITS) + 0.0 for value in scores.values),
@@ -124,7 +127,7 @@ def standard_scores(values: Sequence[float | None]) -> tuple[float | None, ...]:
         return (None,) * len(values)
     mean = math.fsum(known) / len(known)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / len(known))
-    return tuple(None if one is None else (one - mean) / spread if spread > _EDGE else 0.0 for one in values)
+    return tuple(None if value is None else (value - mean) / spread if spread > _EDGE else 0.0 for value in values)
 
 
 def _weighted_means(
@@ -145,8 +148,8 @@ def _weighted_means(
             values.append(None)
             shares.append(None)
             continue
-        mean = math.fsum(weight * one for weight, one in scored) / total
-        squares += math.fsum(weight / total * (one - mean) ** 2 for weight, one in scored) * len(scored)
+        mean = math.fsum(weight * score for weight, score in scored) / total
+        squares += math.fsum(weight / total * (score - mean) ** 2 for weight, score in scored) * len(scored)
         freedom += len(scored) - 1
         values.append(round(mean, DIGITS) + 0.0)
         shares.append(math.fsum((weight / total) ** 2 for weight, _ in scored))

@@ -62,28 +62,28 @@ def learn_weights(calls: Sequence[Array]) -> tuple[float, ...]:
     judges = len(calls)
     if judges == 1:
         return (1.0,)
-    standard = [standard_scores(one) for one in calls]
-    known = [one for one in map(repeatability, standard) if one is not None]
+    standard = [standard_scores(call) for call in calls]
+    known = [repeat for repeat in map(repeatability, standard) if repeat is not None]
     repeats = np.ones(judges) if len(known) < judges else _shrunk_repeatability(known, standard)
     true = np.sqrt(np.maximum(repeats, 0.02))
-    other = ~np.eye(judges, dtype=bool)
-    by_group = np.where(other[:, :, None], _agreement(standard) / np.outer(true, true)[:, :, None], 0.0)
+    apart = ~np.eye(judges, dtype=bool)
+    by_group = np.where(apart[:, :, None], _agreement(standard) / np.outer(true, true)[:, :, None], 0.0)
     agreement = np.clip(by_group.mean(axis=2), -1.0, 1.0)
     votes = repeats**_VOTE * np.maximum(agreement.sum(axis=1) / (judges - 1), 0.0) ** 2
-    noiseless = np.where(other, np.maximum(agreement, 0.0), 1.0)
+    noiseless = np.where(apart, np.maximum(agreement, 0.0), 1.0)
     weights = np.array(_normalised_weights(_noise_removing(noiseless, true, votes)))
     shares = weights + _SPARE / judges
-    pairs = np.where(other, np.outer(shares, shares), 0.0)
-    found = np.einsum("ij,ijg->g", pairs / pairs.sum(), by_group)
-    agreed = min(max(float(found.mean() - found.std() / math.sqrt(len(found))), 0.0), 1.0)
+    pairs = np.where(apart, np.outer(shares, shares), 0.0)
+    support = np.einsum("ij,ijg->g", pairs / pairs.sum(), by_group)
+    agreed = min(max(float(support.mean() - support.std() / math.sqrt(len(support))), 0.0), 1.0)
     steady = np.minimum(np.maximum(repeats, 0.02), _STEADY)
-    return tuple(float(one) for one in agreed * weights + (1 - agreed) * steady / steady.sum())
+    return tuple(float(weight) for weight in agreed * weights + (1 - agreed) * steady / steady.sum())
 
 
 def _normalised_weights(raw: Sequence[float]) -> tuple[float, ...]:
     """Scale the judges' weights to the sum 1; if all are 0, return equal weights."""
     total = math.fsum(raw)
-    return tuple(one / total for one in raw) if total > 0 else (1 / len(raw),) * len(raw)
+    return tuple(weight / total for weight in raw) if total > 0 else (1 / len(raw),) * len(raw)
 
 
 def repeatability(calls: Array) -> float | None:
@@ -96,10 +96,10 @@ def repeatability(calls: Array) -> float | None:
     if calls.shape[1] < 2:
         return None
     following = np.roll(calls, -1, axis=1) if calls.shape[1] > 2 else calls[:, ::-1]
-    both = ~(np.isnan(calls) | np.isnan(following))
-    one, other = centred_values(calls, both), centred_values(following, both)
-    size = float((one**2).sum() + (other**2).sum()) / 2
-    return float((one * other).sum()) / size if size > _EDGE else None
+    in_both = ~(np.isnan(calls) | np.isnan(following))
+    first, second = centred_values(calls, in_both), centred_values(following, in_both)
+    size = float((first**2).sum() + (second**2).sum()) / 2
+    return float((first * second).sum()) / size if size > _EDGE else None
 
 
 def centred_values(values: Array, known: Flags) -> Array:
@@ -114,13 +114,13 @@ def _shrunk_repeatability(repeats: Sequence[float], calls: Sequence[Array]) -> A
 
     Empirical Bayes (Efron & Morris 1975), with the sampling variance of an intraclass correlation (Fisher 1925).
     """
-    found = np.clip(np.array(repeats), 0.0, 1.0)
+    bounded = np.clip(np.array(repeats), 0.0, 1.0)
     counts = np.array([call.shape[1] for call in calls])
     scored = np.array([max((~np.isnan(call[:, 0])).sum() - len(call), 2) for call in calls])
-    error = 2 * ((1 - found) * (1 + (counts - 1) * found)) ** 2 / (counts * (counts - 1) * (scored - 1))
-    between = max(float(found.var(ddof=1) - error.mean()), 0.0)
-    share = between / (between + error) if between > 0 else np.zeros(len(found))
-    return np.asarray(np.where(error > 0, share, 1.0) * (found - found.mean()) + found.mean())
+    error = 2 * ((1 - bounded) * (1 + (counts - 1) * bounded)) ** 2 / (counts * (counts - 1) * (scored - 1))
+    between = max(float(bounded.var(ddof=1) - error.mean()), 0.0)
+    share = between / (between + error) if between > 0 else np.zeros(len(bounded))
+    return np.asarray(np.where(error > 0, share, 1.0) * (bounded - bounded.mean()) + bounded.mean())
 
 
 def _noise_removing(noiseless: Array, true: Array, votes: Array) -> list[float]:
@@ -151,12 +151,12 @@ def non_negative_solution(system: Array, target: Array) -> list[float]:
 def _agreement(calls: Sequence[Array]) -> Array:
     """Return correlations of every two judges in each group over their first four calls: (judges, judges, groups)."""
     judges = len(calls)
-    rank = min(4, *(one.shape[1] for one in calls))
-    found = np.zeros((judges, judges, len(calls[0])))
+    rank = min(4, *(rows.shape[1] for rows in calls))
+    table = np.zeros((judges, judges, len(calls[0])))
     for i in range(judges):
         for j in range(i):
-            found[i, j] = found[j, i] = correlations(calls[i][:, :rank], calls[j][:, :rank]).mean(axis=1)
-    return found
+            table[i, j] = table[j, i] = correlations(calls[i][:, :rank], calls[j][:, :rank]).mean(axis=1)
+    return table
 
 
 def standard_scores(scores: Array) -> Array:
@@ -169,8 +169,8 @@ def standard_scores(scores: Array) -> Array:
 
 def correlations(one: Array, other: Array) -> Array:
     """Return the Pearson correlation of two judges over members both scored in a call; 0 if either is constant."""
-    both = ~(np.isnan(one) | np.isnan(other))
-    a, b = centred_values(one, both), centred_values(other, both)
+    in_both = ~(np.isnan(one) | np.isnan(other))
+    a, b = centred_values(one, in_both), centred_values(other, in_both)
     size = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
     return np.where(size > _EDGE, (a * b).sum(axis=-1) / np.where(size > _EDGE, size, 1.0), 0.0)
 

@@ -39,7 +39,7 @@ class PositionBias:
 
         Returns None below 20 groups rated in more than one order.
         """
-        changes = [found for ratings in groups if (found := list(_changes_between_presentations(ratings)))]
+        changes = [shifts for ratings in groups if (shifts := list(_changes_between_presentations(ratings)))]
         if len(changes) < _FEWEST:
             return None
         import numpy as np  # noqa: PLC0415 - a run that has nothing to learn from begins without it
@@ -55,8 +55,8 @@ class PositionBias:
         used = len(blocks)
         variances = np.diag(inverse @ (errors.T @ errors) @ inverse) * used / (used - 1)
         slope, first = (
-            float(one) * max(0.0, 1 - _CAUTION * float(variance) / float(one) ** 2) if one else 0.0
-            for one, variance in zip(coefficients, variances, strict=True)
+            float(slope) * max(0.0, 1 - _CAUTION * float(variance) / float(slope) ** 2) if slope else 0.0
+            for slope, variance in zip(coefficients, variances, strict=True)
         )
         return cls(round(slope, 6), round(first, 6), used)
 
@@ -97,19 +97,19 @@ def _changes_between_presentations(ratings: Sequence[Rating]) -> Iterable[tuple[
     table: dict[int, dict[int, Rating]] = {}
     for rating in ratings:
         table.setdefault(rating.presentation, {})[rating.item] = rating
-    for one, other in combinations(table.values(), 2):
-        shared = sorted(one.keys() & other.keys())
-        if len(shared) < 2 or all(one[item].place == other[item].place for item in shared):
+    for first, second in combinations(table.values(), 2):
+        shared = sorted(first.keys() & second.keys())
+        if len(shared) < 2 or all(first[item].place == second[item].place for item in shared):
             continue
-        size = max(max(row[item].place for item in shared) + 1 for row in (one, other))
+        size = max(max(row[item].place for item in shared) + 1 for row in (first, second))
         moves = [
             tuple(
                 a - b
-                for a, b in zip(_bias_weights(one[i].place, size), _bias_weights(other[i].place, size), strict=True)
+                for a, b in zip(_bias_weights(first[i].place, size), _bias_weights(second[i].place, size), strict=True)
             )
             for i in shared
         ]
-        values = [one[item].value - other[item].value for item in shared]
+        values = [first[item].value - second[item].value for item in shared]
         level = [sum(part) / len(shared) for part in zip(*moves, strict=True)]
         mean = sum(values) / len(values)
         for move, value in zip(moves, values, strict=True):

@@ -53,7 +53,7 @@ class Priors:
     def learn(cls, groups: Iterable[BySlot], judges: int) -> Self:
         """Learn priors of ``judges`` judges, to aggregate ratings into scores, from judgments about ``groups``."""
         known = list(groups)
-        priors = tuple(_priors([one.get(slot, ()) for one in known]) for slot in range(judges))
+        priors = tuple(_priors([by_slot.get(slot, ()) for by_slot in known]) for slot in range(judges))
         return cls(priors, _weights(known, judges) if judges > 1 else None, len(known))
 
     @classmethod
@@ -62,12 +62,12 @@ class Priors:
         weights = recorded["weights"]
         judges = tuple(
             JudgePriors(
-                None if one["noise"] is None else Noise(**one["noise"]),
-                one["spread"],
-                None if one["places"] is None else PositionBias(**one["places"]),
-                None if one["swaps"] is None else PairBias(**one["swaps"]),
+                None if prior["noise"] is None else Noise(**prior["noise"]),
+                prior["spread"],
+                None if prior["places"] is None else PositionBias(**prior["places"]),
+                None if prior["swaps"] is None else PairBias(**prior["swaps"]),
             )
-            for one in recorded["judges"]
+            for prior in recorded["judges"]
         )
         return cls(judges, None if weights is None else tuple(weights), recorded["groups"])
 
@@ -77,8 +77,8 @@ class Priors:
 
 
 def _priors(groups: Sequence[Sequence[Judgment]]) -> JudgePriors:
-    rated = [[one for one in group if isinstance(one, Rating)] for group in groups]
-    compared = [[one for one in group if isinstance(one, Comparison)] for group in groups]
+    rated = [[rating for rating in group if isinstance(rating, Rating)] for group in groups]
+    compared = [[comparison for comparison in group if isinstance(comparison, Comparison)] for group in groups]
     bias = PositionBias.learn(rated)
     # Position bias is not noise: standard errors are those of the ratings without it.
     unbiased = [ratings if bias is None else bias.without_bias(ratings) for ratings in rated]
@@ -108,12 +108,12 @@ def _ratings_by_presentation(ratings: Sequence[Rating]) -> list[dict[int, float]
 def _verdicts_in_both_orders(comparisons: Sequence[Comparison]) -> Iterable[tuple[PairVerdict, PairVerdict]]:
     """Yield the first two verdicts, one per order, on each pair that was asked in both orders."""
     first: dict[tuple[int, int], Comparison] = {}
-    for one in comparisons:
-        first.setdefault((one.first, one.second), one)
-    for (low, high), one in first.items():
-        other = first.get((high, low))
-        if low < high and other is not None:
-            yield verdict_of_comparison(one), verdict_of_comparison(other)
+    for comparison in comparisons:
+        first.setdefault((comparison.first, comparison.second), comparison)
+    for (low, high), comparison in first.items():
+        swapped = first.get((high, low))
+        if low < high and swapped is not None:
+            yield verdict_of_comparison(comparison), verdict_of_comparison(swapped)
 
 
 def _weights(groups: Sequence[BySlot], judges: int) -> tuple[float, ...] | None:
@@ -126,7 +126,7 @@ def _weights(groups: Sequence[BySlot], judges: int) -> tuple[float, ...] | None:
     shared = [rows for rows in calls if all(rows)]
     if len(shared) < _FEWEST_SHARED:
         return None
-    members = 1 + max(item for rows in shared for own in rows for row in own for item in row)
+    members = 1 + max(item for rows in shared for of_judge in rows for row in of_judge for item in row)
     # The number of calls that each judge made about most groups. Further calls were made about few groups only.
     depth = [statistics.median_low(len(rows[slot]) for rows in shared) for slot in range(judges)]
     arrays: list[np.ndarray[Any, np.dtype[np.float64]]] = []
@@ -156,7 +156,7 @@ def _scores_by_call(judgments: Sequence[Judgment]) -> list[dict[int, float]]:
             asked[pair] = number + 1
             rounds += [[]] * (number + 1 - len(rounds))
             rounds[number] = [*rounds[number], judgment]
-    return [_mean_margins(one) for one in rounds]
+    return [_mean_margins(answers) for answers in rounds]
 
 
 def _mean_margins(comparisons: Sequence[Comparison]) -> dict[int, float]:
@@ -164,4 +164,4 @@ def _mean_margins(comparisons: Sequence[Comparison]) -> dict[int, float]:
     for comparison in comparisons:
         margins.setdefault(comparison.first, []).append(comparison.margin)
         margins.setdefault(comparison.second, []).append(-comparison.margin)
-    return {item: statistics.fmean(own) for item, own in margins.items()}
+    return {item: statistics.fmean(shares) for item, shares in margins.items()}

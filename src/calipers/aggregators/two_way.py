@@ -66,11 +66,11 @@ class TwoWay:
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """Return one score and standard error for each of ``n`` candidates."""
-        found = fit_two_way(judgments, n)
-        scores = self._scores(judgments, found)
+        fit = fit_two_way(judgments, n)
+        scores = self._scores(judgments, fit)
         for judgment in judgments:
             if type(judgment) is Rating and judgment.spread is not None:
-                return _with_errors_from_spreads(scores, [one for one in judgments if isinstance(one, Rating)])
+                return _with_errors_from_spreads(scores, [rating for rating in judgments if isinstance(rating, Rating)])
         return scores
 
     def _scores(self, judgments: Sequence[Judgment], found: Fit) -> Scores:
@@ -79,8 +79,8 @@ class TwoWay:
             slots = {judgment.slot for judgment in judgments if isinstance(judgment, Rating)}
             if slots and slots <= self.noise.keys():
                 noise = [self.noise[slot] for slot in sorted(slots)]
-                known = [one.variance_of(found.squares, found.freedom) for one in noise]
-                freedom = min(one.strength for one in noise) + found.freedom
+                known = [prior.variance_of(found.squares, found.freedom) for prior in noise]
+                freedom = min(prior.strength for prior in noise) + found.freedom
                 return found.scores(sum(known) / len(known), basis="learned", freedom=round(freedom, DIGITS))
         if found.freedom > 0:
             return found.scores(found.squares / found.freedom, basis="repeats", freedom=found.freedom)
@@ -102,8 +102,8 @@ def _with_errors_from_spreads(scores: Scores, ratings: Sequence[Rating]) -> Scor
     stderrs = list(scores.stderrs)
     for item, value in enumerate(scores.values):
         if value is not None and not stderrs[item]:
-            own, repeats = spreads[item], stderrs[item] == 0
-            error = math.fsum(own) / len(own) if repeats else math.sqrt(math.fsum(one**2 for one in own)) / len(own)
+            row, repeats = spreads[item], stderrs[item] == 0
+            error = math.fsum(row) / len(row) if repeats else math.sqrt(math.fsum(size**2 for size in row)) / len(row)
             stderrs[item] = stderrs[item] if math.isnan(error) else round(error, DIGITS)
     if scores.basis is not None and any(stderrs) and not any(scores.stderrs):
         return Scores(scores.values, tuple(stderrs), "assumed")

@@ -34,8 +34,8 @@ def connect(
         urls = [base_url] if base_url is None or isinstance(base_url, str) else base_url
         if not isinstance(urls, list | tuple) or not all(url is None or isinstance(url, str) for url in urls):
             raise ConfigError(f"base_url={base_url!r}: it must be a URL, or a list of URLs")
-        found = [find_backend(judge, base_url=url, api_key=api_key, timeout=timeout, headers=headers) for url in urls]
-        return found[0] if len(found) == 1 else Pool(found)
+        pool = [find_backend(judge, base_url=url, api_key=api_key, timeout=timeout, headers=headers) for url in urls]
+        return pool[0] if len(pool) == 1 else Pool(pool)
     if base_url is not None or api_key is not None or headers is not None:
         raise ConfigError("base_url, api_key and headers belong to a judge given by name, not to a Backend of your own")
     if isinstance(judge, type):
@@ -92,30 +92,28 @@ def find_backend(
     key_source = at.key_variable if at.key else f"{how.key}, which is not set"
     key_source = key_source if api_key is None else "the api_key that was given"
     carried = {"headers": headers} if headers else {}
-    made = full(
+    backend = full(
         registry.load_object(how.backend)(
             model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=key_source, **carried, **how.options
         )
     )
-    _log_address(name, made.endpoint, at.named_by)
-    return made
+    _log_address(name, backend.endpoint, at.named_by)
+    return backend
 
 
 def _in_process(name: str) -> FullBackend | None:
-    """Return the judge ``name`` or ``name:ARGUMENT`` that runs in this process, or None if there is none with this
-    name.
-    """
+    """Return the judge ``name`` or ``name:ARGUMENT`` that runs in this process, or None if there is none."""
     start, _, argument = name.partition(":")
     make = registry.BACKENDS.find(start) if "/" not in start and start in registry.BACKENDS else None
     if make is None or isinstance(make, Provider):
         return None
-    given = (argument,) if argument else ()
+    arguments = (argument,) if argument else ()
     try:
-        inspect.signature(make).bind(*given)
+        inspect.signature(make).bind(*arguments)
     except TypeError:
         form = f"{start} takes nothing behind its name" if argument else f"{start}: needs a file, as in {start}:FILE"
         raise ConfigError(form) from None
-    return full(make(*given))
+    return full(make(*arguments))
 
 
 def _not_a_name(name: str) -> str:
@@ -131,10 +129,10 @@ def _not_a_name(name: str) -> str:
     near = None if "/" in name or any(map(str.isdigit, name)) else registry.BACKENDS.nearest(name)
     if near is not None:
         near = f"{near}/MODEL" if isinstance(registry.BACKENDS.find(near), Provider) else near
-    meant = "" if near is None else f"did you mean {near}? Else "
-    own = name if name and "/" not in name else "qwen3-32b"
+    hint = "" if near is None else f"did you mean {near}? Else "
+    example = name if name and "/" not in name else "qwen3-32b"
     return (
-        f"{name!r} is not a judge name: {meant}write provider/model, as in openai/gpt-5-mini, or vllm/{own} for a "
+        f"{name!r} is not a judge name: {hint}write provider/model, as in openai/gpt-5-mini, or vllm/{example} for a "
         "server of your own"
     )
 

@@ -146,16 +146,16 @@ class Embedded(FeatureJudge):
         copies = [len(candidate.members) for candidate in view.candidates]
         lists = [candidate.messages for candidate in view.candidates]
         measured = measure_features(lists, prefix_length=view.prefix_length, copies=copies)
-        parts = [[WEIGHTS[name] * value for name, value in zip(FEATURES, one.values, strict=True)] for one in measured]
+        parts = [[WEIGHTS[name] * value for name, value in zip(FEATURES, row.values, strict=True)] for row in measured]
         total = max(1, sum(copies))
         means = [
             math.fsum(n * part for n, part in zip(copies, column, strict=True)) / total
             for column in zip(*parts, strict=True)
         ]
         opinions = []
-        for one, own in zip(measured, parts, strict=True):
-            score = round(5 + 90 / (1 + math.exp(_OFFSET - math.fsum(own)))) / 100
-            opinions.append((score, _explanation(one, own, means, siblings=total - 1)))
+        for row, shares in zip(measured, parts, strict=True):
+            score = round(5 + 90 / (1 + math.exp(_OFFSET - math.fsum(shares)))) / 100
+            opinions.append((score, _explanation(row, shares, means, siblings=total - 1)))
         return opinions
 
 

@@ -149,11 +149,11 @@ def words(text: str) -> list[str]:
     """Return a text's lower-cased words, and overlapping pairs of characters in scripts without spaces."""
     if text.isascii() or not _UNSPACED.search(text):
         return _WORD.findall(text.lower())
-    found: list[str] = []
+    tokens: list[str] = []
     for word in _WORD.findall(text.lower()):
         pairs = _UNSPACED.search(word)
-        found.extend([word[i : i + 2] for i in range(max(1, len(word) - 1))] if pairs else [word])
-    return found
+        tokens.extend([word[i : i + 2] for i in range(max(1, len(word) - 1))] if pairs else [word])
+    return tokens
 
 
 def terms(tokens: Sequence[str]) -> set[str]:
@@ -186,30 +186,30 @@ def measure_features(
     weights = list(copies) if copies is not None else [1] * len(candidates)
     evidence = [_read_evidence(messages[start:]) for messages in candidates]
     tasks = [_task_text(messages[:start], messages[start:]) for messages in candidates]
-    answers = [words(one.answer) for one in evidence]
+    answers = [words(shown.answer) for shown in evidence]
     lengths = [math.log(1 + len(tokens)) for tokens in answers]
     mean = math.fsum(n * length for n, length in zip(weights, lengths, strict=True)) / max(1, sum(weights))
     centrality = _agreement([terms(tokens) for tokens in answers], weights)
-    numbers = [_numbers(one.answer) - _numbers(task) for one, task in zip(evidence, tasks, strict=True)]
+    numbers = [_numbers(shown.answer) - _numbers(task) for shown, task in zip(evidence, tasks, strict=True)]
     figures = _agreement(numbers, weights)
     measured = []
-    for i, (one, task) in enumerate(zip(evidence, tasks, strict=True)):
+    for i, (shown, task) in enumerate(zip(evidence, tasks, strict=True)):
         asked = terms(words(task))
         counts = {
-            "coverage": (len(terms(words(one.speech)) & asked), len(asked)),
-            "tool_errors": (sum(one.failed), len(one.failed)),
-            "wrong_sums": _wrong_sums(one.answer),
+            "coverage": (len(terms(words(shown.speech)) & asked), len(asked)),
+            "tool_errors": (sum(shown.failed), len(shown.failed)),
+            "wrong_sums": _wrong_sums(shown.answer),
         }
         values = {name: part / whole if whole else 0.0 for name, (part, whole) in counts.items()} | {
-            "silent": float(not one.answer),
-            "refusal": float(bool(_REFUSAL.search(_plain(one.answer[:300])))),
+            "silent": float(not shown.answer),
+            "refusal": float(bool(_REFUSAL.search(_plain(shown.answer[:300])))),
             # Below half the group's mean length.
             "scant": max(0.0, min(1.0, (mean - lengths[i]) / math.log(4) - 0.5)),
             "centrality": centrality[i],
             "figures": figures[i],
-            "addresses_judge": float(bool(_TO_JUDGE.search(_plain(one.speech)))),
+            "addresses_judge": float(bool(_TO_JUDGE.search(_plain(shown.speech)))),
         }
-        measured.append(Measured(tuple(values[name] for name in FEATURES), counts, one, task))
+        measured.append(Measured(tuple(values[name] for name in FEATURES), counts, shown, task))
     return tuple(measured)
 
 

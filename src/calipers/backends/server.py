@@ -119,9 +119,7 @@ class HttpBackend(Negotiated):
         return self._http().request("POST", self.path, body=_encoded(body))
 
     async def _error(self, refusal: Refusal) -> BackendError:
-        """Return the BackendError for a server's refusal. If the model was not found, the error lists what the server
-        offers.
-        """
+        """Return the BackendError for a refusal; where the model was not found, it lists what the server offers."""
         error = refusal_error(refusal, self.peer)
         if error.kind != "not_found" or refusal.location is not None:
             return error
@@ -200,8 +198,8 @@ def _checked_url(base_url: str, path: str) -> SplitResult:
     except ValueError:  # UnicodeError, of a name that no host can have, is one
         usable = False
     if not usable:
-        given = "" if {"@", "?"} & {*base_url} else f" {base_url!r}"  # it may hold a secret
-        raise ConfigError(f"The base URL{given} should look like http://localhost:8000/v1 or https://host/v1.")
+        shown = "" if {"@", "?"} & {*base_url} else f" {base_url!r}"  # it may hold a secret
+        raise ConfigError(f"The base URL{shown} should look like http://localhost:8000/v1 or https://host/v1.")
     if parts.path.rstrip("/").endswith(path):
         raise ConfigError(f"The base URL should end before {path}, which is added to it.")
     return parts

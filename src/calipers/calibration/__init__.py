@@ -103,13 +103,15 @@ def calibrate(
 
     frame = series.Frame.of(_groups(groups, complain))
     built, tally = series.build_series(as_records(judgments, on_error=complain), frame)
-    drawn = [series.fidelity_curve(one, one.gold(frame)) for one in built]
-    measured = tuple(metrics.figures_of_series(one, frame, curve) for one, curve in zip(built, drawn, strict=True))
+    drawn = [series.fidelity_curve(judged, judged.gold(frame)) for judged in built]
+    measured = tuple(
+        metrics.figures_of_series(judged, frame, curve) for judged, curve in zip(built, drawn, strict=True)
+    )
     alone = measured_ways(built, drawn, frame)
     choice = choose_way(alone, per_group, built, frame)
     findings = list(findings_about_input(frame, tally))
-    for one, judge in zip(built, measured, strict=True):
-        findings += findings_about_series(one, judge)
+    for judge_series, judge in zip(built, measured, strict=True):
+        findings += findings_about_series(judge_series, judge)
     differences = metrics.paired_differences(built, measured, frame)
     findings += (*findings_about_differences(differences), *findings_about_choice(choice, frame))
     return Calibration(

@@ -2,9 +2,9 @@
 
 Ways are compared in pairs, on the groups that both scored. Panels need no lead over single judges: their weights are
 shrunk to equal ones as far as gold does not show that judges differ. The rule: within a limit, the best way; without a
-limit, the cheapest way that is known, within one standard error, to have 98.5 % of the best fidelity. The figures of
-the choice are nested cross-validation (Stone 1974): the whole search, including panels and their weights, is repeated
-without each fifth of the prompts, and what it chooses is measured on that fifth.
+limit, the cheapest way whose fidelity, less one standard error of its difference from the best, is 98.5 % of the best.
+The figures of the choice are nested cross-validation (Stone 1974): the whole search, including panels and their
+weights, is repeated without each fifth of the prompts, and what it chooses is measured on that fifth.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ class Contest:
         compared = known.sum(axis=1) >= enough_groups(known.sum(axis=1))
         self.groups = np.asarray(known[compared].any(axis=0))
         self.common_groups = int(known[compared].all(axis=0).sum()) if compared.any() else 0
-        self.alone = [way for way, one in zip(ordered, compared, strict=True) if one]
-        self.aside = [way for way, one in zip(ordered, compared, strict=True) if not one]
+        self.alone = [way for way, is_compared in zip(ordered, compared, strict=True) if is_compared]
+        self.aside = [way for way, is_compared in zip(ordered, compared, strict=True) if not is_compared]
         self.share = 1.0 if self.limit else SHARE_OF_BEST
-        members = [one for one in series if not is_stand_in(one.key.judge)]
+        members = [judge for judge in series if not is_stand_in(judge.key.judge)]
         self.space = None if frame is None or not self.alone else PanelSpace(members, frame, self._is_affordable)
 
     @property
@@ -129,7 +129,7 @@ class Contest:
         ways = self.offer(train)
         levels, costs = self.levels(ways, train)
         within = [np.where(costs <= most * _ROUNDING, levels, -np.inf) for most in prices]
-        picks = [_pick(levels, costs, self.share), *(_pick(some, costs, 1.0) for some in within)]
+        picks = [_pick(levels, costs, self.share), *(_pick(levels_within, costs, 1.0) for levels_within in within)]
         return [ways[place] for place in picks]
 
     def held_out(self, sources: Counts, prices: Sequence[float]) -> list[Array]:
@@ -183,7 +183,7 @@ def choose_way(
     frontier = _frontier(levels, prices)
     sources = np.arange(len(contest.groups)) if frame is None else prompts(frame)
     measured = contest.held_out(sources, [prices[place] for place in frontier])
-    held_out = [(measures.mean_over_groups(one), measures.bootstrap_interval(one)) for one in measured]
+    held_out = [(measures.mean_over_groups(level), measures.bootstrap_interval(level)) for level in measured]
     return Choice(
         ordered[_pick(levels, prices, contest.share)],
         contest.measure,

@@ -42,7 +42,7 @@ def prompt_of(group: TrajectoryGroup) -> str:
     first = group.trajectories[0].messages if group.trajectories else ()
     before = [*group.context, *itertools.takewhile(lambda message: message.get("role") != "assistant", first)]
     if any(message.get("role") == "user" for message in before):
-        return f"prompt {to_json_text([dict(one) for one in before])}"
+        return f"prompt {to_json_text([dict(message) for message in before])}"
     return f"group {group.group_id}"
 
 
@@ -52,13 +52,13 @@ def folds(sources: Sequence[int] | Counts) -> Counts | None:
     Prompts with the most groups are dealt first, each to the fold that has the fewest groups. None if there are fewer
     than ten groups, or fewer than five prompts.
     """
-    given = np.asarray(sources, dtype=np.int64)
-    names, place, counts = np.unique(given, return_inverse=True, return_counts=True)
-    if len(given) < 2 * FOLDS or len(names) < FOLDS:
+    source_numbers = np.asarray(sources, dtype=np.int64)
+    names, place, counts = np.unique(source_numbers, return_inverse=True, return_counts=True)
+    if len(source_numbers) < 2 * FOLDS or len(names) < FOLDS:
         return None
     shuffled = np.random.default_rng(0).permutation(len(names))
     sizes, dealt = np.zeros(FOLDS), np.zeros(len(names), dtype=np.int64)
-    for name in sorted(shuffled, key=lambda one: -counts[one]):
+    for name in sorted(shuffled, key=lambda number: -counts[number]):
         fold = int(sizes.argmin())
         dealt[name] = fold
         sizes[fold] += counts[name]

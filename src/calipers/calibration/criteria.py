@@ -61,7 +61,7 @@ class Labelled:
     @property
     def unit(self) -> str:
         """An id of the conversation and its completion, which several rows may share."""
-        text = json.dumps([[dict(one) for one in self.prompt], self.completion], sort_keys=True, default=str)
+        text = json.dumps([[dict(message) for message in self.prompt], self.completion], sort_keys=True, default=str)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
@@ -169,7 +169,7 @@ async def collect_verdicts(
     answers = JudgeAnswers.of(judge, "checklist")
     how = {"mode": "per_criterion", **(grading or {})}
     asking = Judge.of({"judge": judge, "protocol": "checklist", "grading": how, **options})
-    async for result in answers.ask(asking, (_group(unit, own) for unit, own in by_unit.items())):
+    async for result in answers.ask(asking, (_group(unit, rows_of_unit) for unit, rows_of_unit in by_unit.items())):
         (graded,) = result.trajectories
         answers.judgments += _verdicts(answers.judge, by_unit[result.group_id], graded)
     answers.judgments.sort(key=lambda judgment: int(judgment["line"]))
@@ -204,15 +204,15 @@ def verdict_figures(counts: Array) -> dict[str, Array]:
 
     Precision is over verdicts of a kind, recall over labels of it. NaN where none is of this kind.
     """
-    both, verdict, label, neither = np.moveaxis(counts, -1, 0)
+    hits_of_met, verdict, label, neither = np.moveaxis(counts, -1, 0)
     figures: dict[str, Array] = {}
-    for kind, hits, given, wanted in (
-        ("met", both, both + verdict, both + label),
+    for kind, hits, predicted, wanted in (
+        ("met", hits_of_met, hits_of_met + verdict, hits_of_met + label),
         ("not_met", neither, neither + label, neither + verdict),
     ):
-        precision, recall = _share(hits, given), _share(hits, wanted)
+        precision, recall = _share(hits, predicted), _share(hits, wanted)
         # F1 is 2pr / (p + r), and 0 where both are 0; this is the same, computed from counts.
-        f1 = np.where(np.isnan(precision + recall), np.nan, _share(2 * hits, given + wanted))
+        f1 = np.where(np.isnan(precision + recall), np.nan, _share(2 * hits, predicted + wanted))
         figures |= {f"f1_{kind}": f1, f"precision_{kind}": precision, f"recall_{kind}": recall}
     return {"balanced_f1": (figures["f1_met"] + figures["f1_not_met"]) / 2, **figures}
 
@@ -287,7 +287,7 @@ class JudgeOfCriteria:
             "failure_rate": self.ungraded / (self.graded + self.ungraded),
             "missing": dict(self.reasons),
             **self.overall.to_dict(),
-            "by_category": {name: one.to_dict() for name, one in self.by_category.items()},
+            "by_category": {name: category.to_dict() for name, category in self.by_category.items()},
         }
 
 
@@ -333,7 +333,7 @@ def meta_evaluate(
             answers[verdict.judge].append((by_line[verdict.line], verdict))
         else:
             foreign += 1
-    judges = tuple(_figures_of_judge(name, own) for name, own in sorted(answers.items()))
+    judges = tuple(_figures_of_judge(name, graded) for name, graded in sorted(answers.items()))
     findings = tuple(_findings(labelled, judges, answers, foreign))
     labels = sum(len(row.labels) for row in labelled)
     return MetaEvaluation(len(labelled), labels, judges, findings)
@@ -342,13 +342,13 @@ def meta_evaluate(
 def _figures_of_judge(name: str, own: Sequence[tuple[Labelled, Verdict]]) -> JudgeOfCriteria:
     compared: list[Compared] = []
     categories: dict[str, list[Compared]] = defaultdict(list)
-    for row, one in own:
-        if one.met is not None:
-            pairs = [(row.unit, one.met, label) for label in row.labels]
+    for row, verdict in own:
+        if verdict.met is not None:
+            pairs = [(row.unit, verdict.met, label) for label in row.labels]
             compared += pairs
             if row.category is not None:
                 categories[row.category] += pairs
-    missing = Counter(one.reason for _, one in own if one.met is None)
+    missing = Counter(verdict.reason for _, verdict in own if verdict.met is None)
     by_category = {category: Agreement.of(categories[category]) for category in sorted(categories)}
     reasons = dict(missing.most_common())
     return JudgeOfCriteria(
@@ -368,7 +368,7 @@ def _findings(
         yield Finding("few_completions", few)
     if foreign:
         yield Finding("foreign_rows", f"{foreign} verdicts are about unknown rows, and were not used")
-    graded = {frozenset(row.line for row, one in answer if one.met is not None) for answer in answers.values()}
+    graded = {frozenset(row.line for row, verdict in answer if verdict.met is not None) for answer in answers.values()}
     if len(graded) > 1:
         apart = "not all judges gave verdicts on the same rows, so their figures are not of equally hard rows"
         yield Finding("other_rows", apart)

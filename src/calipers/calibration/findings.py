@@ -82,10 +82,10 @@ def findings_about_differences(pairs: Sequence[Difference]) -> Iterator[Finding]
         level = max(measures.smallest_shown(pair.interval) for pair in unclear)
         groups = min(pair.groups for pair in unclear)
         names = short_names(pair.other for pair in unclear)
-        others = ", ".join(f"{names[pair.other]} ({pair.other_asked})" for pair in unclear)
+        rivals = ", ".join(f"{names[pair.other]} ({pair.other_asked})" for pair in unclear)
         yield Finding(
             "too_few_to_tell",
-            f"too few groups to tell whether it agrees better with gold than {others}: {groups} groups show a "
+            f"too few groups to tell whether it agrees better with gold than {rivals}: {groups} groups show a "
             f"difference of {level:.2g} or more (with a power of 80 %)",
             pairs[0].judge,
             pairs[0].asked,
@@ -119,8 +119,8 @@ def _agreement(judge: JudgeFigures) -> Iterator[tuple[str, str]]:
     if interval and interval[0] <= 0:
         rule = _rule_of(judge)
         if interval[1] < 0:
-            told = "better members get lower scores, with confidence; check that a higher gold means better"
-            yield "against_gold", f"{told}{rule}"
+            warning = "better members get lower scores, with confidence; check that a higher gold means better"
+            yield "against_gold", f"{warning}{rule}"
         else:
             shown = measures.smallest_shown(interval)
             yield "chance", f"it may be at chance: {groups} groups show a fidelity of {shown:.2g} or more{rule}"

@@ -60,17 +60,17 @@ def _best(values: Array, known: Flags) -> Flags:
 def pair_signs(values: Array, known: Flags) -> Array:
     """Return the sign of each difference of two members, (groups, members, members); 0 for ties and unknown values."""
     gaps = np.where(known, values, 0.0)[..., :, None] - np.where(known, values, 0.0)[..., None, :]
-    both = known[..., :, None] & known[..., None, :]
-    return np.where(both & (np.abs(gaps) > _EDGE), np.sign(gaps), 0.0)
+    pair_known = known[..., :, None] & known[..., None, :]
+    return np.where(pair_known & (np.abs(gaps) > _EDGE), np.sign(gaps), 0.0)
 
 
 def tau_b(scores: Array, gold: Array) -> Array:
     """Return Kendall's tau-b of scores and gold within each group (*Biometrika* 33, 1945), 0 if all are equal."""
     known = ~(np.isnan(scores) | np.isnan(gold))
-    one, other = pair_signs(scores, known), pair_signs(gold, known)
-    size = np.sqrt((one**2).sum(axis=(-1, -2)) * (other**2).sum(axis=(-1, -2)))
-    found = np.where(size > 0, (one * other).sum(axis=(-1, -2)) / np.maximum(size, 1.0), 0.0)
-    return np.where(measurable_groups(scores, gold), found, np.nan)
+    from_scores, from_gold = pair_signs(scores, known), pair_signs(gold, known)
+    size = np.sqrt((from_scores**2).sum(axis=(-1, -2)) * (from_gold**2).sum(axis=(-1, -2)))
+    tau = np.where(size > 0, (from_scores * from_gold).sum(axis=(-1, -2)) / np.maximum(size, 1.0), 0.0)
+    return np.where(measurable_groups(scores, gold), tau, np.nan)
 
 
 def sign_error(scores: Array, gold: Array) -> Array:
@@ -80,12 +80,12 @@ def sign_error(scores: Array, gold: Array) -> Array:
     of 0 where there should be one counts half.
     """
     known = ~(np.isnan(scores) | np.isnan(gold))
-    one, other = (
+    from_scores, from_gold = (
         np.where(np.abs(part) > _EDGE, np.sign(part), 0.0)
         for part in (centred_values(scores, known), centred_values(gold, known))
     )
-    counted = (other != 0).sum(axis=-1)
-    wrong = (np.abs(one - other) / 2 * (other != 0)).sum(axis=-1)
+    counted = (from_gold != 0).sum(axis=-1)
+    wrong = (np.abs(from_scores - from_gold) / 2 * (from_gold != 0)).sum(axis=-1)
     return np.where(measurable_groups(scores, gold), wrong / np.maximum(counted, 1), np.nan)
 
 

@@ -82,7 +82,7 @@ def flip_rate(series: Series) -> float | None:
 
 
 def _first_rate(answers: Evidence) -> float | None:
-    first, second = (answers.series.verdicts.get(one, 0) for one in ("first", "second"))
+    first, second = (answers.series.verdicts.get(verdict, 0) for verdict in ("first", "second"))
     return first / (first + second) if first + second else None
 
 
@@ -226,8 +226,8 @@ class JudgeFigures:
         """Return the object of ``judges`` in the JSON report, rounded to six decimals."""
         asked = {**dataclasses.asdict(self.key), "asked": self.asked}
         figures = dict(self.values) | {f"{name}_interval": ends for name, ends in self.intervals.items()}
-        own = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)[3:]}
-        return {name: plain(value) for name, value in (asked | figures | own).items()}
+        rest = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)[3:]}
+        return {name: plain(value) for name, value in (asked | figures | rest).items()}
 
 
 def plain(value: Any) -> Any:
@@ -236,9 +236,9 @@ def plain(value: Any) -> Any:
         case float():
             return round(value, 6) + 0.0
         case dict():
-            return {key: plain(one) for key, one in value.items()}
+            return {key: plain(item) for key, item in value.items()}
         case list() | tuple():
-            return [plain(one) for one in value]
+            return [plain(item) for item in value]
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return plain(dataclasses.asdict(value))
         case _:
@@ -317,10 +317,10 @@ def paired_differences(
     The row with the higher fidelity comes first; its lead over the others precedes theirs.
     """
     rows = []
-    for one, judge in zip(series, figures, strict=True):
+    for judge_series, judge in zip(series, figures, strict=True):
         if (level := judge.advantage_fidelity) is not None:
-            fidelity = measures.fidelity(one.scores(0, one.most), one.gold(frame))
-            rows.append((-level, judge, one.on_frame(fidelity, frame)))
+            fidelity = measures.fidelity(judge_series.scores(0, judge_series.most), judge_series.gold(frame))
+            rows.append((-level, judge, judge_series.on_frame(fidelity, frame)))
     rows.sort(key=lambda row: row[0])
     pairs = []
     for (_, first, here), (_, second, there) in itertools.combinations(rows, 2):
@@ -346,16 +346,16 @@ def difference_lines(pairs: Sequence[Difference], names: Mapping[str, str]) -> l
     if not best:
         return []
     first = called(best[0].judge, best[0].asked)
-    titles = [f"{first} - {called(one.other, one.other_asked)}" for one in best]
+    titles = [f"{first} - {called(difference.other, difference.other_asked)}" for difference in best]
     width = max(map(len, titles))
     lines = []
-    for title, one in zip(titles, best, strict=True):
-        interval = "" if one.interval is None else " [{:+.3f}, {:+.3f}]".format(*one.interval)
-        lines.append(f"{title:<{width}}  {one.difference:+.3f}{interval} on {one.groups} groups")
-    behind = [called(one.other, one.other_asked) for one in best if one.is_clear]
-    equal = [called(one.other, one.other_asked) for one in best if not one.is_clear]
+    for title, difference in zip(titles, best, strict=True):
+        interval = "" if difference.interval is None else " [{:+.3f}, {:+.3f}]".format(*difference.interval)
+        lines.append(f"{title:<{width}}  {difference.difference:+.3f}{interval} on {difference.groups} groups")
+    behind = [called(difference.other, difference.other_asked) for difference in best if difference.is_clear]
+    equal = [called(difference.other, difference.other_asked) for difference in best if not difference.is_clear]
     if not behind:
-        groups = min(one.groups for one in best)
+        groups = min(difference.groups for difference in best)
         return [*lines, f"These {groups} groups do not show which of {_listed([first, *equal])} agrees best with gold."]
     rest = f"; these groups do not show that it does than {_listed(equal)}" if equal else ""
     return [*lines, f"{first} agrees better with gold than {_listed(behind)}{rest}."]

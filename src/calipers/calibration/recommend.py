@@ -61,8 +61,8 @@ def recommendation_toml(
 
 def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None) -> str:
     measured = [judge for judge in judges if judge.advantage_fidelity is not None]
-    if measured and all(is_stand_in(one.judge) for one in measured):
-        names = sorted({_one_line(one.judge) for one in measured})
+    if measured and all(is_stand_in(figures.judge) for figures in measured):
+        names = sorted({_one_line(figures.judge) for figures in measured})
         are = "is" if len(names) == 1 else "are"
         return f"# No recommendation: {', '.join(names)} {are} for tests, not for training. Measure a model.\n"
     if limit and measured:
@@ -101,7 +101,7 @@ def _measured(choice: Choice, figures: Sequence[JudgeFigures], names: Mapping[st
         yield f"# On groups that had no part in the choice: {choice.fidelity:.3f}{_ends(choice.interval)}."
     if not choice.common_groups:
         yield "# No group was scored by all judges: ways were compared in pairs, or each on its own."
-    if aside := sorted({_name(one.judges[0], names) for one in choice.aside}):
+    if aside := sorted({_name(way.judges[0], names) for way in choice.aside}):
         yield f"# Not compared, because they scored too few groups: {', '.join(aside)}."
     for figure in figures:
         if total := figure.missing.total():
@@ -124,7 +124,8 @@ def _price(choice: Choice, limit: Mapping[Measure, float] | None, names: Mapping
         yield f"# The best way that costs at most {_limits(limit)} a group."
     elif dearest is not way:
         level = f"{_level(dearest.fidelity, None)} for {_as_text(dearest.cost)}"
-        yield f"# It is the cheapest, in {_UNITS[choice.measure]}, with {SHARE_OF_BEST:.1%} of the best way's fidelity."
+        share = f"{SHARE_OF_BEST:.1%} of the best way's fidelity, less one standard error"
+        yield f"# It is the cheapest, in {_UNITS[choice.measure]}, with {share}."
         yield f"# The best way costs more: {_one_line(dearest.called(names))}: {level}."
 
 
@@ -140,7 +141,7 @@ def _judges(way: Way, names: Mapping[str, str]) -> Iterator[str]:
     if way.weights is None:
         yield f"judge = [{_text(way.judges[0])}]"
         return
-    shares = [f"{names.get(one, one)} {share:.2f}" for one, share in zip(way.judges, way.weights, strict=True)]
+    shares = [f"{names.get(name, name)} {share:.2f}" for name, share in zip(way.judges, way.weights, strict=True)]
     yield f"# Weights, learned from gold: {_one_line(', '.join(shares))}."
     if max(way.weights) > RESTS_ON_ONE:
         yield "# The panel rests on one member: the others hardly move its rewards."
@@ -162,12 +163,12 @@ def request_lines(keys: Sequence[Key], asked: Mapping[Key, Settings], names: Map
     if unknown := ", ".join(_name(key.judge, names) for key in keys if key not in asked):
         yield f"# {unknown}: recorded answers do not say with which param and expected; set them as they were then."
     known = [asked[key] for key in keys if key in asked]
-    given = [{"temperature": None} | dict(one.calls.params or {}) for one in known]
+    requests = [{"temperature": None} | dict(settings.calls.params or {}) for settings in known]
     shared: dict[str, Any] = {"temperature": keys[0].temperature}
     different = {"temperature"} if len({key.temperature for key in keys}) > 1 else set[str]()
-    for name, value in (item for params in given for item in params.items() if item[0] != "temperature"):
+    for name, value in (item for params in requests for item in params.items() if item[0] != "temperature"):
         shared[name] = value
-        if any(params.get(name) != value for params in given):
+        if any(params.get(name) != value for params in requests):
             different.add(name)
     if different:
         yield f"# The judges were asked with different values of {', '.join(map(_text, sorted(different)))}."
@@ -175,7 +176,7 @@ def request_lines(keys: Sequence[Key], asked: Mapping[Key, Settings], names: Map
     if params:
         texts = (f"{name}={_number(value)}" for name, value in params.items())
         yield f"param = [{', '.join(map(_text, texts))}]"
-    if any(one.question.expected for one in known):
+    if any(settings.question.expected for settings in known):
         yield "expected = true"
     price = known[0].calls.price if len(keys) == len(known) == 1 else None  # a panel in a settings file has none
     if price is not None and not isinstance(price, Mapping):

@@ -43,7 +43,7 @@ class Cost:
 
     def times(self, factor: float) -> Cost:
         """Return the cost multiplied by ``factor``."""
-        amounts: list[Any] = [None if one is None else one * factor for one in astuple(self)]
+        amounts: list[Any] = [None if amount is None else amount * factor for amount in astuple(self)]
         return Cost(*amounts)
 
     def of(self, measure: Measure) -> float | None:
@@ -70,7 +70,7 @@ def shared_measure(costs: Iterable[Cost]) -> Measure:
     every = list(costs)
     candidates: tuple[Measure, ...] = ("usd", "tokens")
     for measure in candidates:
-        known = [one.of(measure) for one in every]
+        known = [cost.of(measure) for cost in every]
         if any(known) and None not in known:
             return measure
     return "shown"
@@ -201,7 +201,7 @@ def _key(value: Mapping[str, Any], answer: Mapping[str, Any]) -> Key:
     if mode == "pairwise" and len(value["order"]) != 2:
         raise InputError(f"'mode' is pairwise but 'order' names {len(value['order'])} ids instead of 2")
     # Each criterion that a judge was asked about is another question, as a prompt variant is.
-    variants = [_text(value[one], f"{one!r}") for one in ("prompt_variant", "criterion") if value.get(one) is not None]
+    variants = [_text(value[key], f"{key!r}") for key in ("prompt_variant", "criterion") if value.get(key) is not None]
     heat = value.get("temperature")
     return Key(
         _text(value.get("judge"), "'judge'"),

@@ -49,7 +49,7 @@ class Frame:
     def of(cls, groups: Iterable[TrajectoryGroup]) -> Frame:
         """Return the frame over all groups, as wide as the largest. Raises InputError for gold beyond ±1e100."""
         every = tuple(groups)
-        columns = tuple({one.id: place for place, one in enumerate(group.trajectories)} for group in every)
+        columns = tuple({member.id: place for place, member in enumerate(group.trajectories)} for group in every)
         gold = np.full((len(every), max(map(len, columns), default=0)), np.nan)
         for row, group in enumerate(every):
             for column, member in enumerate(group.trajectories):
@@ -138,8 +138,8 @@ class Series:
         means = mean_of_known(picked, axis=1)
         if self.meetings:
             for row, meetings in enumerate(self.meetings):
-                chosen = {(start + one) % len(meetings) for one in range(count)}
-                compared = [one for call in chosen for one in meetings[call]]
+                chosen = {(start + step) % len(meetings) for step in range(count)}
+                compared = [comparison for call in chosen for comparison in meetings[call]]
                 rates = win_rates(BradleyTerry()(compared, means.shape[1]))
                 means[row] = [math.nan if rate is None else rate for rate in rates]
         elif self.key.mode == "listwise":
@@ -167,7 +167,7 @@ def fidelity_over_windows(series: Series, gold: Array, count: int) -> Array:
 
 def fidelity_curve(series: Series, gold: Array) -> dict[int, Array]:
     """Return the fidelity of each group of a series by number of calls; the last number is that of all calls."""
-    counts = sorted({*(one for one in _CURVE if one < series.most), series.most})
+    counts = sorted({*(count for count in _CURVE if count < series.most), series.most})
     return {count: fidelity_over_windows(series, gold, count) for count in counts}
 
 
@@ -215,7 +215,7 @@ def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series],
         unknown += sum(name not in frame.columns[row] for name in record.order)
         by_key[record.key].append(record)
     series = [_series(key, _without_copies(by_key[key]), frame) for key in sorted(by_key, key=_sort_key)]
-    used = sum(one.records for one in series)
+    used = sum(judge_series.records for judge_series in series)
     copies = sum(map(len, by_key.values())) - used
     return series, Tally(used, foreign.total(), len(foreign), unknown, copies)
 
@@ -231,14 +231,14 @@ def _without_copies(records: Sequence[Record]) -> list[Record]:
     different answers: a copied file would make the judge look repeatable.
     """
     answers: dict[Hashable, set[Hashable]] = defaultdict(set)
-    for one in records:
-        if not one.numbered:
-            answers[_question(one)].add(_answer(one))
+    for record in records:
+        if not record.numbered:
+            answers[_question(record)].add(_answer(record))
     steady = all(len(answer) == 1 for answer in answers.values())
     kept: dict[Hashable, Record] = {}
-    for place, one in enumerate(records):
-        repeat = None if one.numbered or steady else place
-        kept.setdefault((_question(one), _answer(one), repeat), one)
+    for place, record in enumerate(records):
+        repeat = None if record.numbered or steady else place
+        kept.setdefault((_question(record), _answer(record), repeat), record)
     return list(kept.values())
 
 
@@ -278,7 +278,7 @@ def _series(key: Key, every: Sequence[Record], frame: Frame) -> Series:
         meetings=tuple(_meetings(calls[place], frame.columns[row]) for place, row in enumerate(rows)) if many else (),
         swapped=swapped,
         repeated=repeated,
-        verdicts=Counter(said for record in every if (said := _pair_verdict(record)) is not None),
+        verdicts=Counter(verdict for record in every if (verdict := _pair_verdict(record)) is not None),
         cost=Cost.total(record.cost for record in every),
         places=_places(calls, [frame.columns[row] for row in rows], rescale=rescale)
         if key.mode == "listwise"
@@ -394,13 +394,13 @@ def _pairs_again(groups: Iterable[Sequence[Record]]) -> tuple[tuple[int, int], t
     for records in groups:
         by_order: dict[tuple[str, ...], list[PairVerdict]] = defaultdict(list)
         for record in sorted(records, key=lambda record: record.sample):
-            if (said := _pair_verdict(record)) is not None:
-                by_order[record.order].append(said)
+            if (verdict := _pair_verdict(record)) is not None:
+                by_order[record.order].append(verdict)
         for (first, second), verdicts in list(by_order.items()):
-            again = [one == other for one, other in itertools.combinations(verdicts, 2)]
+            again = [earlier == later for earlier, later in itertools.combinations(verdicts, 2)]
             repeated = (repeated[0] + len(again), repeated[1] + sum(again))
             there = zip(verdicts, by_order.get((second, first), []) if first < second else (), strict=False)
-            changed = [_SIGNS[one] != -_SIGNS[other] for one, other in there]
+            changed = [_SIGNS[forwards] != -_SIGNS[backwards] for forwards, backwards in there]
             swapped = (swapped[0] + len(changed), swapped[1] + sum(changed))
     return swapped, repeated
 
@@ -408,9 +408,9 @@ def _pairs_again(groups: Iterable[Sequence[Record]]) -> tuple[tuple[int, int], t
 def _meetings(calls: Sequence[Sequence[Record]], columns: Mapping[str, int]) -> tuple[tuple[Comparison, ...], ...]:
     return tuple(
         tuple(
-            Comparison(columns[record.order[0]], columns[record.order[1]], _SIGNS[said] * record.margin, number)
+            Comparison(columns[record.order[0]], columns[record.order[1]], _SIGNS[verdict] * record.margin, number)
             for record in records
-            if (said := _pair_verdict(record)) is not None and all(name in columns for name in record.order)
+            if (verdict := _pair_verdict(record)) is not None and all(name in columns for name in record.order)
         )
         for number, records in enumerate(calls)
     )

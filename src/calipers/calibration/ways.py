@@ -108,10 +108,10 @@ class Way:
 def measured_ways(series: Sequence[Series], curves: Sequence[Mapping[int, Array]], frame: Frame) -> list[Way]:
     """Return all ways to query single judges that were measured; ``curves`` are the fidelity curves of ``series``."""
     ways = [
-        Way((one.key,), *asked, one.presentation.times(count), one.on_frame(levels, frame))
-        for one, curve in zip(series, curves, strict=True)
+        Way((judge_series.key,), *asked, judge_series.presentation.times(count), judge_series.on_frame(levels, frame))
+        for judge_series, curve in zip(series, curves, strict=True)
         for count, levels in curve.items()
-        if (asked := orders_and_samples(one.key.mode, count)) is not None
+        if (asked := orders_and_samples(judge_series.key.mode, count)) is not None
     ]
     return [way for way in ways if not np.isnan(way.fidelity).all()]
 
@@ -134,9 +134,9 @@ class PanelSpace:
     def __init__(self, series: Sequence[Series], frame: Frame, affordable: Callable[[Cost], bool]) -> None:
         """Prepare the search."""
         self.tried = 0
-        self._series = {one.key: one for one in series}
+        self._series = {judge.key: judge for judge in series}
         self._gold, self._affordable = frame.gold, affordable
-        self._calls = {one.key: one.on_frame(one.calls, frame) for one in series}
+        self._calls = {judge.key: judge.on_frame(judge.calls, frame) for judge in series}
         self._blocks = list(self._all_blocks(measures.measurable_groups(frame.gold, frame.gold)))
 
     def panels(self, train: Flags) -> list[Way]:
@@ -153,7 +153,7 @@ class PanelSpace:
 
         A member that a judge did not score counts as one with the judge's mean score.
         """
-        (block,) = (one for one in self._blocks if one.count == count and set(keys) <= set(one.keys))
+        (block,) = (block for block in self._blocks if block.count == count and set(keys) <= set(block.keys))
         levels = np.full(len(block.groups), np.nan)
         levels[block.groups] = block.fidelity([block.keys.index(key) for key in keys], weights)
         return levels
@@ -189,26 +189,26 @@ class PanelSpace:
                         yield _Block.of(deep, calls, count, self._gold[groups], groups)
 
     def _beam(self, block: _Block, train: Flags) -> Iterator[Way]:
-        some = block.where(train)
+        part = block.where(train)
         every = range(len(block.keys))
         beam: list[tuple[int, ...]] = [(place,) for place in every]
         for _ in range(2, min(_LARGEST, len(every)) + 1):
             levels: dict[tuple[int, ...], float] = {}
             for held in beam:
-                allowed = [one for one in every if self._may_join(block, held, one)]
-                for place, level in zip(allowed, some.levels_with(held, allowed), strict=True):
+                allowed = [candidate for candidate in every if self._may_join(block, held, candidate)]
+                for place, level in zip(allowed, part.levels_with(held, allowed), strict=True):
                     levels[tuple(sorted((*held, place)))] = float(level)
             self.tried += len(levels)
-            beam = sorted(levels, key=lambda one: (-levels[one], one))[:_BEAM]
+            beam = sorted(levels, key=lambda panel: (-levels[panel], panel))[:_BEAM]
             for held in beam:
-                weights = zip((block.keys[place] for place in held), some.weights(held), strict=True)
+                weights = zip((block.keys[place] for place in held), part.weights(held), strict=True)
                 kept = [(key, share) for key, share in weights if share > _IDLE]
                 if len(kept) > 1:
                     keys, shares = zip(*kept, strict=True)
                     yield self._panel(keys, block.count, tuple(share / sum(shares) for share in shares))
 
     def _may_join(self, block: _Block, held: Sequence[int], place: int) -> bool:
-        keys = [block.keys[one] for one in (*held, place)]
+        keys = [block.keys[member] for member in (*held, place)]
         return len({key.judge for key in keys}) == len(keys) and self._affordable(self._cost(keys, block.count))
 
     def _cost(self, keys: Sequence[Key], count: int) -> Cost:
@@ -269,27 +269,27 @@ class _Block:
 
     def levels_with(self, held: Sequence[int], others: Sequence[int]) -> Array:
         """Return the mean fidelity of the panel of the judges ``held`` and each of ``others``, with equal weights."""
-        own = list(held)
-        size = self.products[np.ix_(own, own)].sum(axis=(0, 1))
-        cross = self.products[own].sum(axis=0)
+        members = list(held)
+        size = self.products[np.ix_(members, members)].sum(axis=(0, 1))
+        cross = self.products[members].sum(axis=0)
         levels = np.zeros(len(others))
         for number, place in enumerate(others):
             variance = size + 2 * cross[place] + self.products[place, place]
-            product = self.with_gold[own].sum(axis=0) + self.with_gold[place]
+            product = self.with_gold[members].sum(axis=0) + self.with_gold[place]
             levels[number] = _correlations(product, variance, self.freedom).mean() if product.size else 0.0
         return levels
 
     def fidelity(self, held: Sequence[int], weights: Sequence[float]) -> Array:
         """Return the fidelity in each group of a panel of the judges ``held``, the mean over windows."""
-        own, shares = list(held), np.array(weights)
-        variance = np.einsum("u,v,uvgs->gs", shares, shares, self.products[np.ix_(own, own)])
-        product = np.einsum("u,ugs->gs", shares, self.with_gold[own])
+        members, shares = list(held), np.array(weights)
+        variance = np.einsum("u,v,uvgs->gs", shares, shares, self.products[np.ix_(members, members)])
+        product = np.einsum("u,ugs->gs", shares, self.with_gold[members])
         return np.asarray(_correlations(product, variance, self.freedom).mean(axis=1))
 
     def weights(self, held: Sequence[int]) -> tuple[float, ...]:
         """Return the weights of a panel of the judges ``held``, learned from gold in all groups of the block."""
-        own = list(held)
-        scores, products = self.products[np.ix_(own, own)].mean(axis=3), self.with_gold[own].mean(axis=2)
+        chosen = list(held)
+        scores, products = self.products[np.ix_(chosen, chosen)].mean(axis=3), self.with_gold[chosen].mean(axis=2)
         members = float((self.freedom + 1).sum())
         return gold_weights(scores.sum(axis=2), products.sum(axis=1), members, len(self.freedom))
 

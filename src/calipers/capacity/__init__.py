@@ -1,1 +1,1 @@
-"""How much of everything a server of rewards needs for a load: by formula, and by a simulation of its queues."""
+"""What judging and generating will cost, before anything is spent."""

@@ -77,17 +77,17 @@ class Estimate:
     @property
     def calls(self) -> int:
         """The calls of all judges."""
-        return sum(one.calls for one in self.spending)
+        return sum(judge.calls for judge in self.spending)
 
     @property
     def tokens(self) -> int:
         """The tokens of all calls, input and output together."""
-        return sum(one.input_tokens + one.output_tokens for one in self.spending)
+        return sum(judge.input_tokens + judge.output_tokens for judge in self.spending)
 
     @property
     def cost_usd(self) -> float | None:
         """The dollars of all calls; None if the price of any judge is unknown."""
-        known = [one.cost_usd for one in self.spending if one.cost_usd is not None]
+        known = [judge.cost_usd for judge in self.spending if judge.cost_usd is not None]
         return sum(known) if len(known) == len(self.spending) else None
 
 
@@ -111,8 +111,8 @@ class StandIn(SimulatedJudge):
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return an answer that can be read, with the estimated usage of the real one."""
         completion = await super().complete(request)
-        whole, each = REPLY_TOKENS
-        reply = self._reply or min(whole + each * max(1, len(request.keys)), request.max_tokens or math.inf)
+        whole, per_candidate = REPLY_TOKENS
+        reply = self._reply or min(whole + per_candidate * max(1, len(request.keys)), request.max_tokens or math.inf)
         usage = Usage(round(question_bytes(request) / BYTES_A_TOKEN), int(reply))
         self.spending.add(usage, self._pricing)
         return replace(completion, usage=usage)
@@ -147,14 +147,14 @@ async def estimate_judging(
     Judge(**_without_limits(arguments, options, _stand_ins(options, None)[1]))  # raises for what cannot work
     resolves = options.resolve is not None
     stand_ins, judges = _stand_ins(options, reply_tokens, waver=resolves)
-    given = _without_limits(arguments, options, judges)
+    adjusted = _without_limits(arguments, options, judges)
     if resolves:
-        given["resolve"] = replace(options.resolve, tolerance=_NEVER_ENOUGH)  # type: ignore[type-var] # likewise
-    judge = Judge(**given)
+        adjusted["resolve"] = replace(options.resolve, tolerance=_NEVER_ENOUGH)  # type: ignore[type-var] # likewise
+    judge = Judge(**adjusted)
     count = 0
     async for _ in judge.score_groups(groups(judge) if callable(groups) else groups):
         count += 1
-    return Estimate(count, tuple(one.spending for one in stand_ins), tuple(_beside(options, judge)))
+    return Estimate(count, tuple(stand_in.spending for stand_in in stand_ins), tuple(_beside(options, judge)))
 
 
 def estimate_generating(
@@ -168,9 +168,9 @@ def estimate_generating(
     """Return what generating a response of ``tokens`` to each of ``prompts`` takes, the chat template included."""
     spending = Spending(name)
     pricing = find_pricing(endpoint, name.partition("/")[2] or name, price=price)
-    each, before = FRAME_TOKENS
+    per_message, before = FRAME_TOKENS
     for request in prompts:
-        frame = each * len(request.messages) + before
+        frame = per_message * len(request.messages) + before
         spending.add(Usage(round(question_bytes(request) / BYTES_A_TOKEN) + frame, tokens), pricing)
     return spending
 
@@ -180,7 +180,7 @@ def _stand_ins(options: JudgeOptions, reply: int | None, *, waver: bool = False)
     names = judges_in(options.judge)
     keys = {name: "none" for name in names if isinstance(name, str) and provider_of(split_judge_name(name)[0])}
     asked = replace(options, api_key=keys or None, budget=None, ledger=None, criteria=Criteria())
-    found: list[StandIn] = []
+    stand_ins: list[StandIn] = []
     judges: list[Any] = []
     prices = options.calls.price  # type: ignore[union-attr] # JudgeOptions made it a Calls
     for name, instance in zip(names, connect_judges(names, asked, asked.calls), strict=True):  # type: ignore[arg-type]
@@ -191,9 +191,9 @@ def _stand_ins(options: JudgeOptions, reply: int | None, *, waver: bool = False)
         price = prices.get(str(name)) if isinstance(prices, Mapping) else prices
         pricing = find_pricing(bare.endpoint, bare.model, price=price)
         shown = name_without_password(name) if isinstance(name, str) else instance.name
-        found.append(StandIn(shown, bare.endpoint, bare.model, pricing=pricing, reply=reply, wavers=waver))
-        judges.append(found[-1])
-    return found, judges
+        stand_ins.append(StandIn(shown, bare.endpoint, bare.model, pricing=pricing, reply=reply, wavers=waver))
+        judges.append(stand_ins[-1])
+    return stand_ins, judges
 
 
 def _without_limits(arguments: Mapping[str, Any], options: JudgeOptions, judges: list[Any]) -> dict[str, Any]:

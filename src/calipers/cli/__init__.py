@@ -102,8 +102,8 @@ def main() -> None:
         print_message(f"Error: {with_flags(str(error))}")
         code = 2
     except (KeyboardInterrupt, click.Abort) as error:
-        said = error if isinstance(error, Interrupted) else error.__cause__
-        print_message(f"Interrupted. {said}" if isinstance(said, Interrupted) else "Interrupted.")
+        interruption = error if isinstance(error, Interrupted) else error.__cause__
+        print_message(f"Interrupted. {interruption}" if isinstance(interruption, Interrupted) else "Interrupted.")
         code = _INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()

@@ -207,12 +207,12 @@ def _print_estimate(groups: Sequence[TrajectoryGroup], options: Mapping[str, Any
         named = {"judge": query.judge, "protocol": query.protocol, "rubric": query.rubric, "ledger": None}
         asked = judgeable_groups(groups, rubric=query.rubric)
         estimate = asyncio.run(estimate_judging(judge_arguments(query.options | named), asked, reply_tokens=tokens))
-        for one in estimate.spending:
-            one.name = ", ".join(filter(None, (one.name, query.protocol, query.prompt_variant)))
+        for spending in estimate.spending:
+            spending.name = ", ".join(filter(None, (spending.name, query.protocol, query.prompt_variant)))
         parts.append(estimate)
     whole = Estimate(
         len(groups),
-        tuple(one for part in parts for one in part.spending),
+        tuple(spending for part in parts for spending in part.spending),
         tuple(dict.fromkeys(text for part in parts for text in part.beside)),
     )
     print_estimate(whole, noun="groups", reply=assumed_reply(tokens), kept=options["ledger"])
@@ -269,7 +269,7 @@ def _print_cost(answers: JudgeAnswers, name: str, *, sent: bool) -> None:
 
     ``sent`` is False if the judge, and all that helps it, answers within this process.
     """
-    notes = Counter(note for one in answers.results for note in set(one.warnings) if note.startswith(UNUSED))
+    notes = Counter(note for result in answers.results for note in set(result.warnings) if note.startswith(UNUSED))
     for note, count in notes.items():
         print_message(f"Warning: {counted(count, 'group')}: {note}")
     count, usage = answers.calls, answers.usage

@@ -41,7 +41,7 @@ def print_report(report: Calibration) -> None:
     heading = "Differences[/bold] (of fidelity, on the same groups, 95 % interval)"
     _print_lines(console, heading, difference_lines(report.differences, names))
     curves = [(judge, judge.place_curve) for judge in report.judges if judge.place_curve and any(judge.place_curve)]
-    lines = [f"{names[one.judge]} ({one.asked}): {' '.join(f'{add:+.3g}' for add in curve)}" for one, curve in curves]
+    lines = [f"{names[row.judge]} ({row.asked}): {' '.join(f'{add:+.3g}' for add in curve)}" for row, curve in curves]
     heading = "Position bias[/bold] (what each position adds, first to last, in units of the scores)"
     _print_lines(console, heading, lines)
     if report.choice is not None:
@@ -71,14 +71,14 @@ def _print_addresses(console: Console, names: Mapping[str, str]) -> None:
         if short != name:
             servers.setdefault(split_judge_name(name)[1] or "", []).append(short)
     for address, judges in servers.items():
-        told = f"{', '.join(judges)}: {address}"
-        console.print(wrap_for_console(console, told), markup=False, soft_wrap=True)
+        line = f"{', '.join(judges)}: {address}"
+        console.print(wrap_for_console(console, line), markup=False, soft_wrap=True)
 
 
 def _print_judges(console: Console, judges: Sequence[JudgeFigures], names: Mapping[str, str]) -> None:
 
     columns = [metric for metric in METRICS if metric.head]
-    silent = any(one.missing.total() for one in judges)
+    silent = any(judge.missing.total() for judge in judges)
     rows = []
     for judge in judges:
         figures = [_figure(judge.values[column.name], column.digits) for column in columns]
@@ -112,8 +112,8 @@ def _print_frontier(console: Console, choice: Choice, names: Mapping[str, str]) 
     heads = ("calls", "read", "tokens", "$", "fidelity", "", "held out")
     print_figures(console, title, ("way",), heads, rows)
     if any(level is not None for level, _ in choice.frontier_held_out):
-        told = "Held out: what is chosen at this price on four fifths of the prompts, measured on the fifth."
-        console.print(wrap_for_console(console, told), markup=False, soft_wrap=True)
+        heading = "Held out: what is chosen at this price on four fifths of the prompts, measured on the fifth."
+        console.print(wrap_for_console(console, heading), markup=False, soft_wrap=True)
 
 
 def _figure(value: float | None, digits: int = 3) -> str:
@@ -131,8 +131,8 @@ def _findings(findings: Sequence[Finding], names: Mapping[str, str]) -> list[str
     for finding in findings:
         if count := counts.pop((finding.judge is None, finding.text), 0):
             alone = f"{names.get(finding.judge or '', finding.judge)} ({finding.variant}): "
-            who = "" if finding.judge is None else alone if count == 1 else f"{count} series: "
-            lines.append(who + finding.text)
+            subject = "" if finding.judge is None else alone if count == 1 else f"{count} series: "
+            lines.append(subject + finding.text)
     return lines
 
 
@@ -153,14 +153,14 @@ def print_meta_evaluation(report: MetaEvaluation) -> None:
         for judge in report.judges
     ]
     print_figures(console, title, ("judge",), heads, rows)
-    for one in report.judges:
-        for reason, count in one.reasons.items():
-            unread = f"  {names[one.judge]}: no verdict {count} times: {reason}"
+    for figures in report.judges:
+        for reason, count in figures.reasons.items():
+            unread = f"  {names[figures.judge]}: no verdict {count} times: {reason}"
             console.print(wrap_for_console(console, unread), markup=False, soft_wrap=True)
     _print_addresses(console, names)
-    for one in report.judges:
-        categories = [(name, *_balanced_f1(part), str(part.labels)) for name, part in one.by_category.items()]
-        print_figures(console, f"\n{names[one.judge]}", ("category",), ("bal. F1", "", "labels"), categories)
+    for figures in report.judges:
+        categories = [(name, *_balanced_f1(part), str(part.labels)) for name, part in figures.by_category.items()]
+        print_figures(console, f"\n{names[figures.judge]}", ("category",), ("bal. F1", "", "labels"), categories)
     findings = [
         f"{names[finding.judge]}: {finding.text}" if finding.judge else finding.text for finding in report.findings
     ]

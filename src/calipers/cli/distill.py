@@ -22,8 +22,8 @@ _FIGURES = {
 
 def distill(ledgers: tuple[str, ...], out: str, *, teacher: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Train a judge, print its figures, and return the exit code."""
-    made = make(*ledgers, out=out, teachers=teacher, **options)
-    figures = made.figures
+    distilled = make(*ledgers, out=out, teachers=teacher, **options)
+    figures = distilled.figures
     if as_json:
         print_json(figures)
     else:
@@ -32,11 +32,11 @@ def distill(ledgers: tuple[str, ...], out: str, *, teacher: tuple[str, ...], as_
             f"taught by {printable(', '.join(figures['teachers']))}"
         )
         for key, name in _FIGURES.items():
-            one = figures["agreement"].get(key)
-            if one is not None and one["value"] is not None:
-                low, high = one["interval"] or (nan, nan)
-                click.echo(f"  {name:28}{one['value']:+.3f}  [{low:+.3f}, {high:+.3f}]")
-        for one in figures["findings"]:
-            click.echo(f"- {printable(one)}")
-    print_message(f"Wrote {made.folder}. Read {made.folder}/card.md; the judge is --judge {made.judge}")
+            figure = figures["agreement"].get(key)
+            if figure is not None and figure["value"] is not None:
+                low, high = figure["interval"] or (nan, nan)
+                click.echo(f"  {name:28}{figure['value']:+.3f}  [{low:+.3f}, {high:+.3f}]")
+        for figure in figures["findings"]:
+            click.echo(f"- {printable(figure)}")
+    print_message(f"Wrote {distilled.folder}. Read {distilled.folder}/card.md; the judge is --judge {distilled.judge}")
     return 0

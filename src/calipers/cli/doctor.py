@@ -28,12 +28,12 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
             raise ConfigError(f"{flag} was given more than once: examine one judge on one server at a time")
     settings = given_options(options, "params", "max_tokens", "timeout", "price", "concurrency")
     url, within = next(iter(urls), None), options["within"]
-    found = asyncio.run(diagnose(judge[0], base_url=url, within=within, tell=print_message, **settings))
+    report = asyncio.run(diagnose(judge[0], base_url=url, within=within, tell=print_message, **settings))
     if as_json:
-        print_json(found.to_dict())
+        print_json(report.to_dict())
     else:
-        _print(found)
-    return 1 if found.verdict == "unfit" else 0
+        _print(report)
+    return 1 if report.verdict == "unfit" else 0
 
 
 def _print(found: Diagnosis) -> None:

@@ -33,12 +33,12 @@ def print_estimate(
     are not paid again.
     """
     click.echo(f"{noun:<14} {found.groups:,}")
-    for one in found.spending:
-        click.echo(f"{one.name}")
-        click.echo(f"  {'calls':<12} {one.calls:,}")
-        click.echo(f"  {'input':<12} {one.input_tokens:,} tokens ± {TOKENS_ERROR * 100:.0f} %")
-        click.echo(f"  {'output':<12} {one.output_tokens:,} tokens, {reply}")
-        click.echo(f"  {'cost':<12} {_cost(one)}")
+    for judge in found.spending:
+        click.echo(f"{judge.name}")
+        click.echo(f"  {'calls':<12} {judge.calls:,}")
+        click.echo(f"  {'input':<12} {judge.input_tokens:,} tokens ± {TOKENS_ERROR * 100:.0f} %")
+        click.echo(f"  {'output':<12} {judge.output_tokens:,} tokens, {reply}")
+        click.echo(f"  {'cost':<12} {_cost(judge)}")
     if len(found.spending) > 1:
         cost = "unknown" if found.cost_usd is None else f"${found.cost_usd:,.4f}"
         click.echo(f"{'together':<14} {found.calls:,} calls, {found.tokens:,} tokens, cost {cost}")
@@ -57,8 +57,8 @@ def assumed_reply(tokens: int | None) -> str:
     """Return in words what an estimate assumes of a judge's reply."""
     if tokens is not None:
         return f"{tokens:,} a reply, as --reply-tokens says"
-    whole, each = REPLY_TOKENS
-    return f"assumed ({whole} and {each} a candidate; --reply-tokens N)"
+    whole, per_candidate = REPLY_TOKENS
+    return f"assumed ({whole} and {per_candidate} a candidate; --reply-tokens N)"
 
 
 def _cost(one: Spending) -> str:

@@ -56,9 +56,9 @@ def generate(prompts: str, out: str, *, strict: bool, **options: Any) -> int:
         return _print_estimate(asked, out, sampling, price, options)
     with tells_if_interrupted(f"What has arrived is in {out}.samples.jsonl: run the same command again to continue."):
         answered, reused = asyncio.run(_generate(asked, out, sampling, price, options))
-    write_rows((row for one in answered for row in response_rows(one, output_form(out))), out)
+    write_rows((row for answer in answered for row in response_rows(answer, output_form(out))), out)
     _print_summary(answered, out, reused)
-    return int(bool(bad.count or any(one.failed for one in answered)))
+    return int(bool(bad.count or any(answer.failed for answer in answered)))
 
 
 def _print_estimate(
@@ -78,8 +78,8 @@ def _print_estimate(
         name = name_without_password(options["model"] or "") or f"the model at {url_without_password(address)}"
         spending = [estimate_generating(name, address, requests, tokens=tokens or most, price=price)]
     reply = "as --reply-tokens says" if tokens else "at most, as --max-tokens says; --reply-tokens N"
-    found = Estimate(len(prompts), tuple(spending), ("requests that are repeated because they fail",))
-    print_estimate(found, noun="prompts", reply=reply, kept=f"{out}.samples.jsonl")
+    estimate = Estimate(len(prompts), tuple(spending), ("requests that are repeated because they fail",))
+    print_estimate(estimate, noun="prompts", reply=reply, kept=f"{out}.samples.jsonl")
     return 0
 
 
@@ -131,16 +131,16 @@ async def _generate(
 
 def _print_summary(answered: Sequence[Answered], out: str, reused: int) -> None:
     """Print how many responses were generated, and the most frequent reasons of failures."""
-    samples = [sample for one in answered for sample in one.samples]
+    samples = [sample for row in answered for sample in row.samples]
     cut = sum(sample.finish_reason == "length" for sample in samples)
     usage = Usage.total([sample.usage for sample in samples])
-    parts = [f"{counted(len(samples), 'response')} to {counted(sum(bool(one.samples) for one in answered), 'prompt')}"]
+    parts = [f"{counted(len(samples), 'response')} to {counted(sum(bool(row.samples) for row in answered), 'prompt')}"]
     parts += [f"{reused:,} of them from an earlier run"] if reused else []
     parts += [f"{cut:,} cut off at --max-tokens"] if cut else []
     parts += [f"{usage.output_tokens:,} tokens"] if usage.output_tokens else []
     parts += [f"${usage.cost_usd:,.4f}{' as first paid' if reused else ''}"] if usage.cost_usd else []
     print_message(f"{', '.join(parts)}: {out}")
-    if failures := Counter(failed.reason for one in answered for failed in one.failed):
+    if failures := Counter(failed.reason for row in answered for failed in row.failed):
         print_message(f"{counted(failures.total(), 'request')} failed and have no response:")
         for line in reason_lines(failures, 5):
             print_message(f"  {line}")

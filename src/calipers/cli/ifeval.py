@@ -40,11 +40,11 @@ def ifeval(responses: str, data: str | None, *, as_json: bool) -> int:
     pairing = _paired(responses, data, problems)
     if not pairing.pairs:
         raise InputError("no response could be checked", source=responses)
-    found = report([check_response(prompt, response) for prompt, response in pairing.pairs])
+    accuracy = report([check_response(prompt, response) for prompt, response in pairing.pairs])
     if as_json:
-        print_json(found.to_dict() | {"warnings": problems.warnings, "errors": problems.errors})
+        print_json(accuracy.to_dict() | {"warnings": problems.warnings, "errors": problems.errors})
     else:
-        _print(found)
+        _print(accuracy)
     return 1 if problems.errors or pairing.unanswered else 0
 
 
@@ -84,29 +84,29 @@ def _paired(responses: str, data: str | None, problems: _Problems) -> Pairing:
     for warning in pairing.warnings:
         problems.warn(f"{responses}: {warning}")
     if pairing.unanswered:
-        some = ", ".join(str(prompt.key) for prompt in pairing.unanswered[:5])
+        first_keys = ", ".join(str(prompt.key) for prompt in pairing.unanswered[:5])
         problems.warn(
             f"{len(pairing.unanswered)} of {len(prompts)} prompts have no response and are excluded from all figures "
-            f"(keys {some}{', ...' if len(pairing.unanswered) > 5 else ''})"
+            f"(keys {first_keys}{', ...' if len(pairing.unanswered) > 5 else ''})"
         )
     return pairing
 
 
 def _read(path: str, parse: Callable[[dict[str, Any], int], T], problems: _Problems) -> list[T]:
-    rows, others = [], set[str]()
+    rows, unused = [], set[str]()
     for line, row in file_rows(Path(path)):
         try:
             if not isinstance(row, dict):
                 raise InputError(  # noqa: TRY301 - placed below
                     row if isinstance(row, str) else 'must be an object such as {"prompt": "...", "response": ""}'
                 )
-            given = without_empty_fields(row)
-            others |= _NOT_IFEVALS & {key for key, value in given.items() if value}
-            rows += [parse(one, line) for one in each_response(given)]
+            fields = without_empty_fields(row)
+            unused |= _NOT_IFEVALS & {key for key, value in fields.items() if value}
+            rows += [parse(response, line) for response in each_response(fields)]
         except InputError as error:
             problems.error(str(error), path, line)
-    if others:
-        problems.warn(f"{path}: not used: {', '.join(sorted(others))}; only IFEval's instructions are checked here")
+    if unused:
+        problems.warn(f"{path}: not used: {', '.join(sorted(unused))}; only IFEval's instructions are checked here")
     return rows
 
 
@@ -139,7 +139,7 @@ def _list(value: Any, name: str) -> Any:
     """Return ``value`` as a list; JSON text is decoded, also in its items."""
     value = parse_json_text(value, name)
     if isinstance(value, list):
-        return [parse_json_text(one, f"{name}[{place}]") for place, one in enumerate(value)]
+        return [parse_json_text(item, f"{name}[{place}]") for place, item in enumerate(value)]
     return value
 
 
@@ -148,7 +148,7 @@ def _prompt(row: Mapping[str, Any]) -> Any:
     prompt = row.get("prompt") if row.get("prompt") is not None else row.get("context")
     if isinstance(prompt, str) or not isinstance(prompt, Sequence):
         return prompt
-    of_user = [one for one in prompt if isinstance(one, Mapping) and one.get("role") == "user"]
+    of_user = [message for message in prompt if isinstance(message, Mapping) and message.get("role") == "user"]
     if not of_user:
         raise InputError("prompt: must be text, or messages with a user message")
     return message_text(dict(of_user[-1]))

@@ -61,7 +61,7 @@ def _labels_beside(groups: str) -> str:
 
 def _require_labels_of(index: GroupIndex, file: LabelFile) -> None:
     """Refuse a label file of other groups: none of its groups is in the groups file."""
-    labelled = {one.group_id for one in file.labels()}
+    labelled = {label.group_id for label in file.labels()}
     if labelled and not labelled & index.numbers.keys():
         raise ConfigError(
             f"--labels {file.path}: has labels of other groups ({min(labelled)!r} is not in {index.path}); name "
@@ -83,9 +83,9 @@ def _serve(index: GroupIndex, file: LabelFile, options: dict[str, Any], bad: Bad
         server.serve_until_interrupted(
             lambda address: print_message(f"{address}\nLabels of {annotator} go to {file.path}; Ctrl-C ends it")
         )
-    done = session.progress()
+    progress = session.progress()
     print_message(
-        f"{annotator} has labelled {done['labelled']:,} of {done['total']:,} groups. "
+        f"{annotator} has labelled {progress['labelled']:,} of {progress['total']:,} groups. "
         f"calipers label {index.path} --gold gold.jsonl writes gold for calipers calibrate."
     )
 
@@ -106,7 +106,7 @@ def _write_gold(index: GroupIndex, file: LabelFile, groups: str, options: dict[s
     if not lines:
         raise ConfigError(f"--gold {out}: no group has a label that counts in {file.path}; nothing was written")
     write_text("--gold", out, "".join(lines))
-    people = counted(len({one.annotator for one in labels}), "annotator")
+    people = counted(len({label.annotator for label in labels}), "annotator")
     print_message(
         f"{out}: gold for {counted(len(lines), 'group')} by {people}. calipers calibrate {out} measures judges "
         "against it."
@@ -115,29 +115,29 @@ def _write_gold(index: GroupIndex, file: LabelFile, groups: str, options: dict[s
 
 def _print_agreement(index: GroupIndex, file: LabelFile, *, as_json: bool) -> None:
     """Print how far annotators agree, and whether they favour places. Raises ConfigError if there are no labels."""
-    labels = [one for one in file.labels() if one.group_id in index.numbers]
+    labels = [label for label in file.labels() if label.group_id in index.numbers]
     if not labels:
         raise ConfigError(
             f"{file.path} has no labels of groups in {index.path}; calipers label {index.path} asks for them"
         )
-    found = agreement(labels)
+    figures = agreement(labels)
     if as_json:
-        print_json(found.to_dict())
+        print_json(figures.to_dict())
         return
     console = table_console(width=_WIDTH)
     rows = []
-    for annotator in found.annotators:
+    for annotator in figures.annotators:
         tied = "–" if annotator.tied is None else f"{annotator.tied:.0%}"
         counts = (f"{annotator.labelled:,}", f"{annotator.cant_tell:,}", tied)
         rows.append((annotator.annotator, *counts, *_shown(annotator.alpha)))
     print_figures(console, "Annotators", ("annotator",), _HEADS, rows)
-    alpha = " ".join(filter(None, _shown(found.alpha)))
-    about = (
+    alpha = " ".join(filter(None, _shown(figures.alpha)))
+    line = (
         f"\nKrippendorff's alpha (ordinal, pairs of candidates): {alpha}, "
-        f"{counted(found.alpha.groups, 'group')} with two annotators or more\n"
+        f"{counted(figures.alpha.groups, 'group')} with two annotators or more\n"
         "agreement: alpha with all others, 1 is perfect and 0 is chance. In brackets, 95 % intervals over groups."
     )
-    console.print(about, markup=False, soft_wrap=True)
+    console.print(line, markup=False, soft_wrap=True)
 
 
 def _shown(found: Estimate) -> tuple[str, str]:

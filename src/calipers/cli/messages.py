@@ -59,10 +59,10 @@ def reason_lines(reasons: Mapping[str, int], most: int) -> list[str]:
         alike.setdefault(_FIGURES.sub("…", reason), Counter())[reason] += count
     merged = Counter({_common_text(list(texts)): texts.total() for texts in alike.values()})
     lines = [f"{count:,} × {reason}" for reason, count in merged.most_common(most)]
-    others = merged.most_common()[most:]
-    if others:
-        why = counted(len(others), "other reason")
-        lines.append(f"+{sum(count for _, count in others):,} more for {why}")
+    unshown = merged.most_common()[most:]
+    if unshown:
+        why = counted(len(unshown), "other reason")
+        lines.append(f"+{sum(count for _, count in unshown):,} more for {why}")
     return lines
 
 

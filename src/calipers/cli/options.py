@@ -69,8 +69,8 @@ class _RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versi
         """Return the name unchanged; fail if the registry does not have it."""
         if value not in self._registry:
             near = self._registry.nearest(str(value))
-            meant = "" if near is None else f"; did you mean {near}?"
-            self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}{meant}", param, ctx)
+            hint = "" if near is None else f"; did you mean {near}?"
+            self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}{hint}", param, ctx)
         return str(value)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - click's
@@ -145,11 +145,11 @@ class Commands(UserDict[str, Any]):
 
     def __getitem__(self, name: str) -> click.Command:
         """Return a command."""
-        made = self.data[name]
-        if isinstance(made, Mapping):
-            made = CommandGroup(name, made) if "commands" in made else Command(name, made)
-            self.data[name] = made
-        command: click.Command = made
+        entry = self.data[name]
+        if isinstance(entry, Mapping):
+            entry = CommandGroup(name, entry) if "commands" in entry else Command(name, entry)
+            self.data[name] = entry
+        command: click.Command = entry
         return command
 
 
@@ -287,7 +287,7 @@ def given_options(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """
     context = click.get_current_context()
     options = flat_options()
-    found = {}
+    stated = {}
     for key in keys or options:
         option = options[key]
         name = option.flag.replace("-", "_")
@@ -296,8 +296,8 @@ def given_options(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
             continue
         if option.kind == "flag":
             value = not option.off
-        found[key] = value if option.reads is None else option.reads(value)
-    return found
+        stated[key] = value if option.reads is None else option.reads(value)
+    return stated
 
 
 def judge_arguments_of(values: Mapping[str, Any], **more: Any) -> dict[str, Any]:

@@ -38,9 +38,9 @@ def require_replaceable(
     """
     if path == "-":
         return
-    for name, other in beside.items():
-        sides = () if other is None else ("", "-wal", "-shm", "-journal")  # SQLite's files beside a ledger
-        if any(_same(path, f"{other}{side}") for side in sides):
+    for name, neighbour in beside.items():
+        sides = () if neighbour is None else ("", "-wal", "-shm", "-journal")  # SQLite's files beside a ledger
+        if any(_same(path, f"{neighbour}{side}") for side in sides):
             raise ConfigError(f"{flag} {path}: is {name} itself, or a file that belongs to it; name another file")
     file = Path(path)
     if not (force or resumes) and file.is_file() and file.stat().st_size:
@@ -48,10 +48,10 @@ def require_replaceable(
 
 
 def _same(path: str, other: str) -> bool:
-    one, two = Path(path), Path(other.removeprefix("sqlite:///"))
-    if one.exists() and two.exists():
-        return one.samefile(two)
-    return os.path.realpath(one) == os.path.realpath(two)  # which ends where links lead to themselves
+    first, second = Path(path), Path(other.removeprefix("sqlite:///"))
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return os.path.realpath(first) == os.path.realpath(second)  # which ends where links lead to themselves
 
 
 def print_json(value: object) -> None:

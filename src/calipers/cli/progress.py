@@ -197,8 +197,8 @@ class Report:
 
     def _move(self) -> None:
         # Results from a ledger or another process are written without a word that they have finished.
-        done = max(self._finished, self._written, key=lambda one: one.groups.total())
-        self._bar.move(done.groups.total(), self._title + done.shown(self._total, self._budget))
+        counts = max(self._finished, self._written, key=lambda state: state.groups.total())
+        self._bar.move(counts.groups.total(), self._title + counts.shown(self._total, self._budget))
 
     def summary(self, *, bad_lines: str = "", reused: int = 0, out: str = "") -> None:
         """Print at the end of a command the counts, the most frequent reasons, and the path of the results.
@@ -208,17 +208,17 @@ class Report:
         out = "" if out == "-" else out
         details = f", {reused:,} of them from the ledger" if reused else ""
         details += f", {self._unreadable:,} unreadable" if self._unreadable else ""
-        done, elapsed = self._written, self._clock() - self._started
+        tally, elapsed = self._written, self._clock() - self._started
         lines = [
             ("groups", counts_by_status(self.groups)),
             ("trajectories", counts_by_status(self.trajectories)),
             ("bad lines", bad_lines),
-            ("judge answers", f"{done.calls:,}{details}"),
+            ("judge answers", f"{tally.calls:,}{details}"),
         ]
-        if in_vain := done.attempts - done.calls:
-            billed = f", {done.unusable:,} of them with a billed reply" if done.unusable else ""
+        if in_vain := tally.attempts - tally.calls:
+            billed = f", {tally.unusable:,} of them with a billed reply" if tally.unusable else ""
             lines.append((" ", f"{counted(in_vain, 'call')} without an answer{billed}"))
-        lines.append(("tokens", f"{_shown(done.usage)}{', as first paid' if reused else ''}"))
+        lines.append(("tokens", f"{_shown(tally.usage)}{', as first paid' if reused else ''}"))
         pace = pace_text(self.groups.total() / max(elapsed, 1e-9)).replace("/", " groups/")
         lines += [("time", f"{span(elapsed)}{f', {pace}' if self.groups else ''}"), ("results", out)]
         for name, text in lines:
@@ -226,8 +226,8 @@ class Report:
                 self.say(f"{name:<14} {text}")
         for line in reason_lines(self._reasons, 3):
             self.say(f"  {line}")
-        unused = [one for one in self._warnings if one.startswith(UNUSED)]
-        common = [one for one, _ in self._warnings.most_common(3) if one not in unused]
+        unused = [note for note in self._warnings if note.startswith(UNUSED)]
+        common = [note for note, _ in self._warnings.most_common(3) if note not in unused]
         for warning in (*unused, *common):
             count = self._warnings[warning]
             self.say(f"  note ({count:,} group{'s' * (count > 1)}): {warning}")
@@ -241,14 +241,14 @@ def _counted_already(result: GroupResult, known: set[str]) -> tuple[int, Usage]:
 
     ``known`` are the questions of these groups, to which the result's is added.
     """
-    told = result.extra.get("prompt_criteria")
-    question = told.get("question") if isinstance(told, Mapping) and "written" in told else None
-    if not isinstance(told, Mapping) or not isinstance(question, str):
+    writing = result.extra.get("prompt_criteria")
+    question = writing.get("question") if isinstance(writing, Mapping) and "written" in writing else None
+    if not isinstance(writing, Mapping) or not isinstance(question, str):
         return 0, Usage(cost_usd=0.0)
     if question not in known:
         known.add(question)
         return 0, Usage(cost_usd=0.0)
-    return told["calls"], Usage(**told["usage"])
+    return writing["calls"], Usage(**writing["usage"])
 
 
 def _of(most: float | None) -> str:

@@ -40,9 +40,10 @@ def report(source: tuple[str, ...], out: str, groups: str | None, run: int | Non
     shown = [counted(count, "group") + lacking] if count else []
     shown += [counted(calibrations, "calibration")] if calibrations else []
     print_message(f"{out}: {', '.join(shown)}, {Path(out).stat().st_size / 1e6:,.1f} MB")
-    for one in sources.notes.runs if run is None else ():
-        if one["of"] > 1:
-            print_message(f"{one['source']} has {one['of']:,} runs; run {one['run']} is shown (--run names another)")
+    for shown_run in sources.notes.runs if run is None else ():
+        if shown_run["of"] > 1:
+            source, of, number = shown_run["source"], shown_run["of"], shown_run["run"]
+            print_message(f"{source} has {of:,} runs; run {number} is shown (--run names another)")
     return int(bool(bad.count))
 
 
@@ -50,7 +51,7 @@ def with_ledger_beside(source: tuple[str, ...], groups: str | None) -> tuple[str
     """Add to a command's only SOURCE of groups the ledger that calipers score wrote beside it, unless the texts are
     named.
     """
-    judged = [one for one in source if kind_of(one) != "calibration"]
+    judged = [path for path in source if kind_of(path) != "calibration"]
     if len(judged) != 1 or groups is not None or (beside := ledger_beside(judged[0])) is None:
         return source
     print_message(f"Texts, questions and answers are read from {beside}")

@@ -88,11 +88,11 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
     few = list(islice(read_groups(groups, on_error=lambda error: problems.append(str(error))), options["first"]))
     if not few:
         raise InputError("no group in it can be read", source=groups)
-    if own := sum(group.rubric is not None for group in few):
-        print_message(f"Note: {own} of {len(few)} groups have a rubric of their own, which is not used")
+    if own_rubrics := sum(group.rubric is not None for group in few):
+        print_message(f"Note: {own_rubrics} of {len(few)} groups have a rubric of their own, which is not used")
     where = options["ledger"] or (None if out == "-" else f"{out}.ledger.db")
     with nullcontext() if where is None else open_ledger(where) as ledger:
-        made = await drafted(
+        result = await drafted(
             few,
             options["judge"],
             criteria=options["criteria"],
@@ -100,15 +100,15 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
             base_url=options["base_url"],
             options=given_options(options, "max_tokens", "concurrency", "params"),
         )
-    for problem in (*problems, *made.problems):
+    for problem in (*problems, *result.problems):
         print_message(f"Warning: {problem}")
-    summary = f"{made.proposed} proposals, {len(made.kept)} criteria kept, {len(made.dropped)} dropped"
-    if not made.kept:
-        why = "; ".join(reason_lines(Counter(str(figures.fault()) for _, figures in made.dropped), 3))
+    summary = f"{result.proposed} proposals, {len(result.kept)} criteria kept, {len(result.dropped)} dropped"
+    if not result.kept:
+        why = "; ".join(reason_lines(Counter(str(figures.fault()) for _, figures in result.dropped), 3))
         raise InputError(f"no criterion proved useful ({summary}): {why}")
-    write_text("--out", out, made.toml(f"Drafted by {options['judge']} from {len(few)} groups: {summary}."))
+    write_text("--out", out, result.toml(f"Drafted by {options['judge']} from {len(few)} groups: {summary}."))
     print_message(f"{summary}; calipers rubric check {out} shows them.")
-    return int(bool(problems or made.problems))
+    return int(bool(problems or result.problems))
 
 
 def score(groups: str, result: str, default: str | None, *, as_json: bool) -> int:
@@ -127,14 +127,14 @@ def score(groups: str, result: str, default: str | None, *, as_json: bool) -> in
     scores = tag_scores(examples)
     if as_json:
         kept = ("mean", "stderr", "graded", "ungraded")
-        print_json({name: {key: getattr(one, key) for key in kept} for name, one in scores.items()})
+        print_json({name: {key: getattr(figures, key) for key in kept} for name, figures in scores.items()})
     else:
-        shown = {" ".join(printable(name).split()): one for name, one in scores.items()}
+        shown = {" ".join(printable(name).split()): figures for name, figures in scores.items()}
         width = max(map(len, shown))
         click.echo(f"{'':{width}}  score  stderr  graded  ungraded")
-        for name, one in shown.items():
-            mean, stderr = ("-" if value is None else f"{value:.3f}" for value in (one.mean, one.stderr))
-            click.echo(f"{name:{width}}  {mean:>5}  {stderr:>6}  {one.graded:>6}  {one.ungraded:>8}")
+        for name, figures in shown.items():
+            mean, stderr = ("-" if value is None else f"{value:.3f}" for value in (figures.mean, figures.stderr))
+            click.echo(f"{name:{width}}  {mean:>5}  {stderr:>6}  {figures.graded:>6}  {figures.ungraded:>8}")
     ungraded = scores[OVERALL].ungraded
     if ungraded:
         print_message(f"{counted(ungraded, 'response')} with a criterion that has no verdict: not in the overall score")
@@ -159,8 +159,8 @@ def _examples(groups: Mapping[str, TrajectoryGroup], result: str, default: Rubri
         tags = tuple(map(str, tags)) if isinstance(tags, list | tuple) else ()
         for trajectory in group.trajectories:
             if (asked := _rubric_of(group, trajectory) or default) is not None:
-                given = verdicts.get(name, {}).get(trajectory.id, {})
-                yield GradedExample(asked, {key: _met(value) for key, value in given.items()}, tags)
+                by_criterion = verdicts.get(name, {}).get(trajectory.id, {})
+                yield GradedExample(asked, {key: _met(value) for key, value in by_criterion.items()}, tags)
 
 
 def _verdicts(
@@ -172,16 +172,16 @@ def _verdicts(
     group, rows = groups.get(str(row.get("group_id"))), row.get("trajectories")
     if group is None:
         raise InputError(f"group {row.get('group_id')!r} is not in GROUPS")
-    if not isinstance(rows, list) or not all(isinstance(one, Mapping) for one in rows):
+    if not isinstance(rows, list) or not all(isinstance(item, Mapping) for item in rows):
         raise InputError("has no list of trajectories, as a result of calipers score has")
     known = {trajectory.id: _rubric_of(group, trajectory) or default for trajectory in group.trajectories}
     stated: dict[str, Mapping[str, Any]] = {}
-    for one in rows:
-        name, given = str(one.get("id")), one.get("criteria")
+    for item in rows:
+        name, criteria = str(item.get("id")), item.get("criteria")
         if name not in known or name in stated:
             why = "is there twice" if name in stated else "is not in GROUPS"
             raise InputError(f"group {group.group_id!r}: response {name!r} {why}")
-        stated[name] = given if isinstance(given, Mapping) else {}
+        stated[name] = criteria if isinstance(criteria, Mapping) else {}
         asked = known[name]
         ids = {criterion.id for criterion in asked.criteria} if asked is not None else set(stated[name])
         if strange := next((key for key in stated[name] if key not in ids), None):

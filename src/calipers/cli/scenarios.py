@@ -50,19 +50,19 @@ async def _write(task: str, out: str, options: dict[str, Any]) -> int:
     with open_ledger(options["ledger"] or f"{out}.ledger.db") as ledger:
         calls = given_options(options, "max_tokens", "concurrency", "params")
         writer = connected_writer(options["judge"], ledger=ledger, base_url=options["base_url"], options=calls)
-        made = await write_scenarios(task, options["count"], writer, tools=tools)
-    for problem in dict.fromkeys(made.problems):
+        written = await write_scenarios(task, options["count"], writer, tools=tools)
+    for problem in dict.fromkeys(written.problems):
         print_message(f"Warning: {problem}")
-    if not made.scenarios:
-        raise InputError(f"no scenario could be used ({_by_reason(made) or 'the replies hold none'})")
-    parts = split(made.scenarios, options["validation"])
+    if not written.scenarios:
+        raise InputError(f"no scenario could be used ({_by_reason(written) or 'the replies hold none'})")
+    parts = split(written.scenarios, options["validation"])
     write_split(parts, out, tools)
-    _print_coverage(made, tools)
+    _print_coverage(written, tools)
     click.echo(
-        f"{len(made.scenarios)} of {options['count']} scenarios by {counted(made.calls, 'call')}: "
+        f"{len(written.scenarios)} of {options['count']} scenarios by {counted(written.calls, 'call')}: "
         f"{len(parts.train)} for training, {len(parts.validation)} for validation"
     )
-    return int(len(made.scenarios) < options["count"] or bool(made.problems))
+    return int(len(written.scenarios) < options["count"] or bool(written.problems))
 
 
 def _by_reason(made: Made) -> str:
@@ -96,7 +96,7 @@ def keep(scenarios: str, result: str, out: str, *, solved: float, force: bool) -
             f"Warning: RESULT has {counted(len(strangers), 'group')} whose group_id is no scenario's id, ignored here "
             f"(the first: {strangers[0]!r:.200})"
         )
-    kinds = {name: kind_of(own, solved=solved) for name, own in scores.items()}
+    kinds = {name: kind_of(scores_of_scenario, solved=solved) for name, scores_of_scenario in scores.items()}
     kept = [row for name, row in rows.items() if kinds.get(name) == KINDS[0]]
     write_rows(kept, out)
     counts = Counter(kinds.values())

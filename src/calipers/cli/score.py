@@ -152,10 +152,10 @@ def _print_estimate(run: ScoreRun) -> int:
         return run.scored.others(Rules(standards=standards).prepared(source, bad))
 
     arguments = judge_arguments_of(options, ledger=None, debug=False)
-    found = asyncio.run(estimate_judging(arguments, shown, reply_tokens=tokens))
+    estimate = asyncio.run(estimate_judging(arguments, shown, reply_tokens=tokens))
     if options["rules"] is not None:
-        found = found.without("rules and gates: what they decide is not asked")
-    print_estimate(found, noun="groups", reply=assumed_reply(tokens), budget=run.budget, kept=run.ledger)
+        estimate = estimate.without("rules and gates: what they decide is not asked")
+    print_estimate(estimate, noun="groups", reply=assumed_reply(tokens), budget=run.budget, kept=run.ledger)
     return int(bool(bad.count))
 
 
@@ -258,12 +258,12 @@ class Rules:
         if path is None and combine is None:
             return cls(standards=standards)
         rules = RuleFile() if path is None else read_rules(path)
-        found = cls(rules, dict(rules.settings) | ({} if combine is None else {"combine": combine}), standards)
+        scoring_rules = cls(rules, dict(rules.settings) | ({} if combine is None else {"combine": combine}), standards)
         try:
-            found.scoring(judge)
+            scoring_rules.scoring(judge)
         except ConfigError as error:
             raise ConfigError(f"{path or '--combine'}: {error}") from None
-        return found
+        return scoring_rules
 
     def scoring(self, judge: Judge) -> Scoring:
         """Return what scores the groups. Raises ConfigError for settings that cannot work."""

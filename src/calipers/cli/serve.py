@@ -73,10 +73,10 @@ async def _served(service: Service, bound: Any, *, grace: float, kept: str) -> N
     why, address = await service.why_not_ready(), running.address_of(bound)
     if why is not None:
         print_message(f"Warning: the judge cannot be asked now, and requests wait or fail until it can: {why}")
-    who = "every request needs a token" if service.tokens else "no token is needed"
+    access = "every request needs a token" if service.tokens else "no token is needed"
 
     def started() -> None:
-        print_message(f"Serving at {address} ({who}); {kept}.")
+        print_message(f"Serving at {address} ({access}); {kept}.")
 
     await running.serve(service, bound, grace=grace, on_started=started)
 

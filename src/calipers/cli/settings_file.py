@@ -62,7 +62,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _defaults(content: Mapping[str, Any], app: click.Group, command: str, *, trusted: bool) -> dict[str, Any]:
     """Return the values of the file for a command, in click's ``default_map`` form. All keys are checked."""
-    commands = {name: _options(one) for name, one in app.commands.items()}
+    commands = {name: _options(entry) for name, entry in app.commands.items()}
     known = {flag for options in commands.values() for flag in options}
     # `rubric` is both a command and a flag: a table is for the command, any other value for the flag.
     tables = {key: value for key, value in content.items() if key in commands and isinstance(value, Mapping)}
@@ -75,10 +75,10 @@ def _defaults(content: Mapping[str, Any], app: click.Group, command: str, *, tru
         for key in table:
             _require_known(key, commands[name], name)
     options = commands.get(command, {})
-    given = {_flag(key): value for key, value in (everywhere | dict(tables.get(command, {}))).items()}
+    flags = {_flag(key): value for key, value in (everywhere | dict(tables.get(command, {}))).items()}
     values = {
         str(options[flag].name): _value(flag, options[flag], value, trusted=trusted)
-        for flag, value in given.items()
+        for flag, value in flags.items()
         if flag in options
     }
     group = app.commands.get(command)
@@ -91,10 +91,10 @@ def _value(flag: str, option: click.Option, value: Any, *, trusted: bool) -> Any
     Raises ConfigError for a value that no option has, and for one that only a file named by the user may set.
     """
     listed = value if option.multiple and isinstance(value, list) else [value]
-    texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in listed]
-    for one, text in zip(listed, texts, strict=True):
-        finite = not isinstance(one, float) or math.isfinite(one)
-        if not isinstance(one, str | int | float) or "\0" in text or not finite:
+    texts = [str(item).lower() if isinstance(item, bool) else str(item) for item in listed]
+    for item, text in zip(listed, texts, strict=True):
+        finite = not isinstance(item, float) or math.isfinite(item)
+        if not isinstance(item, str | int | float) or "\0" in text or not finite:
             raise ConfigError(f"{flag} must be {'texts or numbers' if option.multiple else 'one text or number'}")
     guarded = isinstance(option, CommandOption) and option.guarded
     if not trusted and (guarded or any("://" in text for text in texts)):
@@ -108,7 +108,7 @@ def _value(flag: str, option: click.Option, value: Any, *, trusted: bool) -> Any
 def _options(command: click.Command) -> dict[str, click.Option]:
     """Return the options of a command by flag; for a group, those of all its commands."""
     if isinstance(command, click.Group):
-        return {flag: one for inner in command.commands.values() for flag, one in _options(inner).items()}
+        return {flag: flag_type for inner in command.commands.values() for flag, flag_type in _options(inner).items()}
     options = (param for param in command.params if isinstance(param, click.Option))
     return {name.removeprefix("--"): option for option in options for name in option.opts if name.startswith("--")}
 
@@ -136,10 +136,10 @@ def _require_known(key: str, known: Collection[str], command: str = "") -> None:
 
 def mistyped_variables(app: click.Group) -> Iterator[tuple[str, str]]:
     """Return each variable of the environment that is almost one of calipers', with the one that was probably meant."""
-    given = [name.removeprefix(_PREFIX) for name in os.environ if name.startswith(_PREFIX)]
-    known = {_flag(flag) for command in app.commands.values() for flag in _options(command)} if given else set()
+    variables = [name.removeprefix(_PREFIX) for name in os.environ if name.startswith(_PREFIX)]
+    known = {_flag(flag) for command in app.commands.values() for flag in _options(command)} if variables else set()
     known |= set(_OF_CALIPERS)
-    for name in given:
+    for name in variables:
         flag = _flag(name.lower())
         if flag not in known and (near := get_close_matches(flag, known, n=1, cutoff=_NEAR)):
             yield _PREFIX + name, _PREFIX + near[0].replace("-", "_").upper()

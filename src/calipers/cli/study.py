@@ -94,8 +94,8 @@ def _figure(summary: ArmSummary, key: str) -> list[str]:
 def _print_validity(valid: Validity) -> None:
     words = {True: "valid", False: "not valid: its arms do not count", None: "not checked wholly"}
     print_message(f"The study is {words[valid.passed]}.")
-    for passed, found in valid.checks:
-        print_message(f"  {'ok' if passed else 'NOT ok' if passed is False else 'unknown'}: {found}")
+    for passed, check in valid.checks:
+        print_message(f"  {'ok' if passed else 'NOT ok' if passed is False else 'unknown'}: {check}")
 
 
 def figures(
@@ -103,12 +103,12 @@ def figures(
 ) -> int:
     """Draw a study's curves, and return the exit code."""
     title, arms = drawing.read_curves(results, over)
-    known = [one.name for one in arms]
+    known = [study_arm.name for study_arm in arms]
     for name in arm:
         if name not in known:
             raise ConfigError(f"the study has no arm {name!r:.60}.{did_you_mean(name[:60], known)}")
     drawn = drawing.differences(arms) if differences else arms
-    drawn = [one for one in drawn if not arm or one.name.partition(" − ")[0] in arm]
+    drawn = [drawn_arm for drawn_arm in drawn if not arm or drawn_arm.name.partition(" − ")[0] in arm]
     if not drawn:
         raise ConfigError(f"none of {', '.join(arm)} is compared with another arm: leave out --differences")
     folder, stem = Path(out), Path(results).resolve().name.removesuffix(".json")
@@ -129,9 +129,9 @@ def profile(groups: str, judgments: str, out: str, *, force: bool, **more: Any) 
     beside = {"the groups file": groups, "the judgments file": judgments}
     require_replaceable("--out", out, force=force, beside=beside)
     bad = BadLines()
-    found = measure_profile(groups, judgments, on_error=bad, **more)
-    write_text("--out", out, profile_as_text(found))
+    judge = measure_profile(groups, judgments, on_error=bad, **more)
+    write_text("--out", out, profile_as_text(judge))
     print_message(
-        f"{found.name}: {found.judge}, {found.asked}, {found.groups:,} groups. --judge profile:{out} answers like it"
+        f"{judge.name}: {judge.judge}, {judge.asked}, {judge.groups:,} groups. --judge profile:{out} answers like it"
     )
     return int(bool(bad.count))

@@ -51,7 +51,7 @@ def alarm_lines(state: RunState) -> list[str]:
     few = f"too few groups to tell ({state.metrics.get('judge/groups', 0):.0f} of "
     return [
         *(f"ALARM: {alarm.message(state.metrics)}" for alarm in state.alarms),
-        *(f"{few}{one.groups}): {one.message(state.metrics)}" for one in state.early),
+        *(f"{few}{alarm.groups}): {alarm.message(state.metrics)}" for alarm in state.early),
     ]
 
 
@@ -74,7 +74,7 @@ def run_lines(state: RunState, name: str) -> list[str]:
 
 def _heading(state: RunState, name: str) -> Iterator[str]:
     settings = state.run.settings
-    judges = [str(one.get("judge")) for one in settings.get("judges", ())]
+    judges = [str(judge.get("judge")) for judge in settings.get("judges", ())]
     shown = ", ".join(judges[:3]) + (f" and {len(judges) - 3} more" if len(judges) > 3 else "")
     yield f"{name}, run {state.run.id}"
     yield ", ".join(filter(None, (shown, str(settings.get("protocol", "")), f"orders {settings.get('orders')}")))

@@ -71,8 +71,8 @@ def require_params(name: str, value: object) -> None:
     """
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise ConfigError(f"{name}={value!r}: it must be a mapping of parameter names to values")
-    if taken := [key for key in _OURS if key in value]:
-        raise ConfigError(f"{name}: {', '.join(taken)} cannot be passed on, calipers sets it itself")
+    if reserved := [key for key in _OURS if key in value]:
+        raise ConfigError(f"{name}: {', '.join(reserved)} cannot be passed on, calipers sets it itself")
     if limits := [key for key in ("max_tokens", "max_completion_tokens") if key in value]:
         raise ConfigError(f"{name}: {limits[0]} has an option of its own: use max_tokens (--max-tokens) instead")
     try:
@@ -85,21 +85,21 @@ def require_watchers(name: str, value: object) -> None:
     """Raise ConfigError unless ``value`` is a list of objects that may watch judging: by a method, or as functions."""
     if not isinstance(value, list | tuple):
         raise ConfigError(f"{name}={value!r}: it must be a list of watchers, such as [Monitor()]")
-    for one in value:
-        sees = (getattr(one, "seen", None), getattr(one, "observe", None), one)
-        if isinstance(one, type) or not any(map(callable, sees)):
-            raise ConfigError(f"{name}: {one!r} is not a watcher, such as Monitor(): it has no method seen or observe")
+    for item in value:
+        sees = (getattr(item, "seen", None), getattr(item, "observe", None), item)
+        if isinstance(item, type) or not any(map(callable, sees)):
+            raise ConfigError(f"{name}: {item!r} is not a watcher, such as Monitor(): it has no method seen or observe")
 
 
 def require_headers(name: str, value: object) -> None:
     """Raise ConfigError unless ``value`` can be a judge's option ``headers``: texts by name, or by judge and name."""
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        texts = [isinstance(one, str) for one in value.values()]
+        texts = [isinstance(text, str) for text in value.values()]
         if all(texts):
             return
         if not any(texts):
-            for one in value.values():
-                if one is not None:
-                    require_headers(name, one)
+            for text in value.values():
+                if text is not None:
+                    require_headers(name, text)
             return
     raise ConfigError(f"{name}: write {{'X-Team': 'search'}}, or one such mapping for each judge's name")

@@ -69,13 +69,13 @@ def read_params(texts: Sequence[str]) -> dict[str, Any]:
 
 def read_headers(texts: Sequence[str]) -> dict[str, str]:
     """Read a judge's option of request headers, which ``--header`` gives."""
-    found = {}
+    headers = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise ConfigError("--header: write NAME=VALUE, as in X-Team=search")
-        found[name.strip()] = value.strip()
-    return found
+        headers[name.strip()] = value.strip()
+    return headers
 
 
 def read_gradings(texts: Sequence[str]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def read_gradings(texts: Sequence[str]) -> dict[str, Any]:
 
 def read_budget(texts: Sequence[str]) -> dict[str, float]:
     """Read the judge's option ``--budget``, given as ``KIND=AMOUNT``, such as ``usd=5``."""
-    found = {}
+    budget = {}
     for text in texts:
         kind, _, amount = text.partition("=")
         if kind not in _BUDGETS:
@@ -93,14 +93,14 @@ def read_budget(texts: Sequence[str]) -> dict[str, float]:
                 f"--budget {text}: {kind!r} is no kind of budget: write usd=5 (US dollars), tokens=2e6 or calls=1000"
             )
         try:
-            found[kind] = float(amount)
+            budget[kind] = float(amount)
         except ValueError:
             raise ConfigError(f"--budget {text}: write {kind}= and a number, as in {_BUDGETS[kind]}") from None
-        if not 0 < found[kind] < math.inf:
+        if not 0 < budget[kind] < math.inf:
             raise ConfigError(f"--budget {text}: it must be a finite number above 0, as in {_BUDGETS[kind]}")
-        if kind != "usd" and not found[kind].is_integer():
+        if kind != "usd" and not budget[kind].is_integer():
             raise ConfigError(f"--budget {text}: {kind} are counted whole, as in {_BUDGETS[kind]}")
-    return found
+    return budget
 
 
 _BUDGETS: Final = {"usd": "usd=5", "tokens": "tokens=2e6", "calls": "calls=1000"}

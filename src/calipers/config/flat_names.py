@@ -76,20 +76,20 @@ def options_of_settings(given: Mapping[str, Any] | str | Path) -> dict[str, Any]
         raise ConfigError(f"options={given!r:.80}: give a mapping of names to values, as in {{'judge': 'embedded'}}")
     known = flat_options()
     flags = {option.flag.replace("-", "_"): option for option in known.values() if option.section}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in given.items():
         option = known.get(name) or flags.get(name.replace("-", "_"))
         if option is None or name in GROUPS:
-            found[name] = value
+            values[name] = value
         elif name in known:
-            found[name] = _from_text(option, value)
+            values[name] = _from_text(option, value)
         elif option.off and isinstance(value, bool):
-            found[option.key] = not value
+            values[option.key] = not value
         else:
-            found[option.key] = _from_texts(option, value)
-    if "judge" not in found:
+            values[option.key] = _from_texts(option, value)
+    if "judge" not in values:
         raise ConfigError("no judge is named: give one, as in judge='embedded'")
-    return found
+    return values
 
 
 def _from_text(option: Option, value: Any) -> Any:
@@ -162,8 +162,8 @@ def takes_options(
                 raise TypeError(f"{type(self).__name__}(): {error}") from None
             method(self, options(*args, **arguments))
 
-        own = next(iter(signature(method).parameters.values()))
-        with_arguments.__signature__ = expected.replace(parameters=[own, *expected.parameters.values()])  # type: ignore[attr-defined]
+        self_parameter = next(iter(signature(method).parameters.values()))
+        with_arguments.__signature__ = expected.replace(parameters=[self_parameter, *expected.parameters.values()])  # type: ignore[attr-defined]
         return with_arguments
 
     return decorate

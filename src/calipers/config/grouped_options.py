@@ -61,9 +61,9 @@ class Tools(Group):
 
     def __post_init__(self) -> None:
         """Turn a single name into a tuple, and ``all`` into the names of all tools."""
-        given = (self.names,) if isinstance(self.names, str) else self.names
-        if isinstance(given, list | tuple):
-            object.__setattr__(self, "names", TOOL_NAMES if ALL_TOOLS in given else tuple(given))
+        names = (self.names,) if isinstance(self.names, str) else self.names
+        if isinstance(names, list | tuple):
+            object.__setattr__(self, "names", TOOL_NAMES if ALL_TOOLS in names else tuple(names))
 
 
 PanelMode: TypeAlias = Literal["all", "cycle", "fallback"]

@@ -186,12 +186,12 @@ class Options:
 
     def __repr__(self) -> str:
         """Show the options that differ from their defaults, without keys and passwords."""
-        changed = [one.name for one in fields(self) if getattr(self, one.name) != one.default]  # type: ignore[arg-type]
-        told = (
+        changed = [field.name for field in fields(self) if getattr(self, field.name) != field.default]  # type: ignore[arg-type]
+        values = (
             f"{name}={'...' if name in {'api_key', 'headers'} else repr(_without_secrets(getattr(self, name)))}"
             for name in changed
         )
-        return f"{type(self).__name__}({', '.join(told)})"
+        return f"{type(self).__name__}({', '.join(values)})"
 
     def require(self, name: str = "") -> None:
         """Raise ConfigError if an option of a judge has a value that is not allowed.
@@ -231,26 +231,26 @@ class Group(Options):
 @lru_cache(maxsize=16)
 def options_of(cls: Any) -> tuple[Option, ...]:
     """Return the options of a judge that the dataclass ``cls`` declares, in order, without those of its groups."""
-    found = []
-    for one in fields(cls):
-        option: Option | None = one.metadata.get(_KEY)
+    options = []
+    for item in fields(cls):
+        option: Option | None = item.metadata.get(_KEY)
         if option is not None:
-            key = option.key or one.name
-            found.append(replace(option, name=one.name, key=key, flag=option.flag or key.replace("_", "-")))
-    return tuple(found)
+            key = option.key or item.name
+            options.append(replace(option, name=item.name, key=key, flag=option.flag or key.replace("_", "-")))
+    return tuple(options)
 
 
 @lru_cache(maxsize=4)
 def groups_of(cls: Any) -> Mapping[str, type[Group]]:
     """Return the groups of a judge's options in the dataclass ``cls`` by the names of their fields."""
-    return {one.name: one.metadata[_GROUP] for one in fields(cls) if _GROUP in one.metadata}
+    return {field.name: field.metadata[_GROUP] for field in fields(cls) if _GROUP in field.metadata}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the known option or setting nearest to ``name``, or lists all known names."""
     names = sorted(known)
     near = nearest_name(name, names)
-    shown = (one if one.isprintable() else repr(one) for one in names)
+    shown = (option if option.isprintable() else repr(option) for option in names)
     return f" Did you mean {near}?" if near else f" Known: {', '.join(shown)}."
 
 
@@ -265,9 +265,9 @@ def _without_secrets(value: Any) -> Any:
         case str() if "://" in value:
             return name_without_password(value) if split_judge_name(value)[1] else url_without_password(value)
         case dict():
-            return {_without_secrets(key): _without_secrets(one) for key, one in value.items()}
+            return {_without_secrets(key): _without_secrets(item) for key, item in value.items()}
         case list():
-            return [_without_secrets(one) for one in value]
+            return [_without_secrets(item) for item in value]
         case tuple():
-            return tuple(_without_secrets(one) for one in value)
+            return tuple(_without_secrets(item) for item in value)
     return value

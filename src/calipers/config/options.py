@@ -78,8 +78,8 @@ class JudgeOptions(Everyday):
         self.require()
         for name in GROUPS:
             object.__setattr__(self, name, options_in_group(name, getattr(self, name)))
-            if (made := getattr(self, name)) is not None:
-                made.require(name)
+            if (value := getattr(self, name)) is not None:
+                value.require(name)
 
 
 GROUPS: Final = groups_of(JudgeOptions)
@@ -88,10 +88,10 @@ GROUPS: Final = groups_of(JudgeOptions)
 @lru_cache(maxsize=1)
 def flat_options() -> Mapping[str, Option]:
     """Return every option of a judge by its flat name, such as ``"timeout"`` for ``calls={"timeout": ...}``."""
-    found = list(options_of(JudgeOptions))
+    options = list(options_of(JudgeOptions))
     for name, of in GROUPS.items():
-        found += [replace(option, group=name) for option in options_of(of)]  # type: ignore[arg-type]  # mypy #11469
-    return {option.key: option for option in found}
+        options += [replace(option, group=name) for option in options_of(of)]  # type: ignore[arg-type]  # mypy #11469
+    return {option.key: option for option in options}
 
 
 def options_in_group(name: str, value: object) -> Any:

@@ -150,7 +150,7 @@ class Settings(Everyday):
         }
         return cls(
             **judge_arguments(values),
-            judges=tuple(RecordedJudge(**one) for one in record["judges"]),
+            judges=tuple(RecordedJudge(**judge) for judge in record["judges"]),
             rubric=rubric if isinstance(rubric := record["rubric"], str) else as_rubric(rubric),
             custom_parse=record["custom_parse"],
             warnings=tuple(record["warnings"]),

@@ -76,10 +76,10 @@ class Checks:
             (self._repeats(text), "it repeats what an answer says"),
             (self._is_known(words), "it is there already"),
         )
-        found = next((problem for applies, problem in problems if applies), None)
-        if found is None:
+        first_problem = next((problem for applies, problem in problems if applies), None)
+        if first_problem is None:
             self._words.append(words)
-        return found
+        return first_problem
 
     def _is_about_form(self, text: str) -> bool:
         return any(match[0].casefold() not in self._task_words for match in _FORM_WORDS.finditer(text))
@@ -90,7 +90,7 @@ class Checks:
     def _repeats(self, text: str) -> bool:
         """Whether a criterion has a run of words of an answer that the task does not have."""
         runs = _runs(text) - _runs(self.task)
-        return any(runs & _runs(one) for one in self.foreign)
+        return any(runs & _runs(answer) for answer in self.foreign)
 
 
 def _is_attack(text: str) -> bool:
@@ -125,13 +125,13 @@ def words_of(text: str) -> frozenset[str]:
 
     In scripts without spaces between words, such as Chinese, they are pairs of adjacent letters.
     """
-    found: set[str] = set()
+    every: set[str] = set()
     for word in _WORDS.findall(text.casefold()):
         if _IS_UNSPACED.match(word):
-            found.update(_parts(word, 2) or [word])
+            every.update(_parts(word, 2) or [word])
         elif len(word) > 2 or not word.isascii():
-            found.add(word)
-    return frozenset(found)
+            every.add(word)
+    return frozenset(every)
 
 
 def _parts(word: str, size: int) -> list[str]:
@@ -153,11 +153,11 @@ def check_criteria(proposed: Iterable[ProposedCriterion], checks: Checks, *, mos
     """Return the criteria of a reply that may be used, at most ``most``, and why others may not."""
     kept: list[Criterion] = []
     refused: list[str] = []
-    for one in proposed:
+    for proposal in proposed:
         if len(kept) == most:
             refused.append(f"there are more than {most}")
-        elif (problem := checks.problem(one.text)) is not None:
+        elif (problem := checks.problem(proposal.text)) is not None:
             refused.append(problem)
         else:
-            kept.append(Criterion(f"w{len(kept) + 1}", one.text, one.points, veto=one.veto))
+            kept.append(Criterion(f"w{len(kept) + 1}", proposal.text, proposal.points, veto=proposal.veto))
     return Checked(tuple(kept), tuple(refused))

@@ -92,8 +92,8 @@ class CriteriaQuestion:
         truncated = completion.finish_reason == "length"
         if not proposed or truncated:
             why = "it was cut off" if truncated else "it holds no criteria that could be read"
-            told = why.replace("it", "the writer's reply", 1)
-            return Reading((), "rejected", told, truncated=truncated, complaint=why)
+            reason = why.replace("it", "the writer's reply", 1)
+            return Reading((), "rejected", reason, truncated=truncated, complaint=why)
         self.checked = check_criteria(proposed, Checks(text_of_task(request.view)), most=self.most)
         refused = self.checked.refused
         notes = tuple(dict.fromkeys(f"a written criterion was refused: {why}" for why in refused))

@@ -32,11 +32,11 @@ def with_criteria(standards: str | Rubric, criteria: Sequence[Criterion], *, gra
     if not graded:
         text = criteria_as_text(standards) if isinstance(standards, Rubric) else standards
         return with_criteria_text(text, criteria)
-    own = standards.criteria if isinstance(standards, Rubric) else ()
-    taken = {one.id for one in own}
-    named = tuple(_renamed(criterion, taken) for criterion in criteria)
-    every = (*own, *named)
-    positive = any(one.points > 0 for one in every)
+    stated = standards.criteria if isinstance(standards, Rubric) else ()
+    ids = {criterion.id for criterion in stated}
+    named = tuple(_renamed(criterion, ids) for criterion in criteria)
+    every = (*stated, *named)
+    positive = any(criterion.points > 0 for criterion in every)
     floor = standards.veto_floor if isinstance(standards, Rubric) else 0.0
     title = standards.title if isinstance(standards, Rubric) else ""
     return Rubric(every, title=title, all_negative="refuse" if positive else "from_one", veto_floor=floor)

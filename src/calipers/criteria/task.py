@@ -23,9 +23,9 @@ def prompt_of(group: TrajectoryGroup) -> tuple[Message, ...]:
     """
     before = [tuple(takewhile(_is_given, trajectory.messages)) for trajectory in group.trajectories]
     shared = tuple(
-        messages[0] for messages in zip(*before, strict=False) if all(one == messages[0] for one in messages)
+        messages[0] for messages in zip(*before, strict=False) if all(message == messages[0] for message in messages)
     )
-    same = shared if before and all(one[: len(shared)] == shared for one in before) else ()
+    same = shared if before and all(messages_before[: len(shared)] == shared for messages_before in before) else ()
     prompt = (*group.context, *same)
     return prompt if any(message.get("role") == "user" for message in prompt) else ()
 
@@ -40,14 +40,14 @@ def reference_of(group: TrajectoryGroup) -> str:
     It is the group's, or that of all its trajectories (unknown keys or metadata), where they agree, under the keys that
     data sets use.
     """
-    if own := _reference_in(group.extra):
-        return own
-    found = {_reference_in({**trajectory.metadata, **trajectory.extra}) for trajectory in group.trajectories}
-    return found.pop() if len(found) == 1 else ""
+    if of_group := _reference_in(group.extra):
+        return of_group
+    references = {_reference_in({**trajectory.metadata, **trajectory.extra}) for trajectory in group.trajectories}
+    return references.pop() if len(references) == 1 else ""
 
 
 def _reference_in(row: Mapping[str, Any]) -> str:
-    return next((text_of_reference(one.value).strip() for one in references_in_row(row)), "")
+    return next((text_of_reference(reference.value).strip() for reference in references_in_row(row)), "")
 
 
 def rendered_task(group: TrajectoryGroup, *, reference: str, standards: str) -> RenderedGroup | None:

@@ -103,11 +103,11 @@ def _write(folder: Path, model: Model, figures: Mapping[str, Any]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
-            made = Path(name)
-            write_model(made, model)
-            (made / _CARD).write_text(card_text(figures), encoding="utf-8")
-            (made / _FIGURES).write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-            for one in (_FIGURES, _CARD, MODEL_FILE):
-                os.replace(made / one, folder / one)  # noqa: PTH105 - the same call on every system
+            scratch = Path(name)
+            write_model(scratch, model)
+            (scratch / _CARD).write_text(card_text(figures), encoding="utf-8")
+            (scratch / _FIGURES).write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            for file in (_FIGURES, _CARD, MODEL_FILE):
+                os.replace(scratch / file, folder / file)  # noqa: PTH105 - the same call on every system
     except OSError as error:
         raise ConfigError(f"--out {folder}: cannot be written ({error.strerror or error})") from error

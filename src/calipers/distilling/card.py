@@ -10,7 +10,7 @@ def card_text(figures: Mapping[str, Any]) -> str:
     """Return the card of a local judge as Markdown, from its ``figures``."""
     lines = [f"# {figures['name']}", "", _summary(figures), ""]
     if figures["findings"]:
-        lines += ["## Read this first", "", *(f"- {one}" for one in figures["findings"]), ""]
+        lines += ["## Read this first", "", *(f"- {finding}" for finding in figures["findings"]), ""]
     for heading, rows in (
         ("How far it agrees, on prompts that it was not trained on", _agreement(figures)),
         ("Where it is weak", _parts(figures["parts"])),
@@ -40,7 +40,7 @@ def _summary(figures: Mapping[str, Any]) -> str:
 
 
 def _agreement(figures: Mapping[str, Any]) -> Iterator[str]:
-    found = figures["agreement"]
+    rows = figures["agreement"]
     names = {
         "teacher": "with its teacher",
         "gold": "with gold",
@@ -53,11 +53,11 @@ def _agreement(figures: Mapping[str, Any]) -> Iterator[str]:
     yield "| within-group correlation | mean | 95 % interval | groups |"
     yield "|---|---|---|---|"
     for key, name in names.items():
-        if key in found:
-            yield f"| {name} | {_number(found[key]['value'])} | {_interval(found[key])} | {found[key]['groups']:,} |"
-    if found["pairs"] is not None:
+        if key in rows:
+            yield f"| {name} | {_number(rows[key]['value'])} | {_interval(rows[key])} | {rows[key]['groups']:,} |"
+    if rows["pairs"] is not None:
         yield ""
-        yield f"Of pairs that the teacher ranks, it ranks {found['pairs']:.0%} the same way (chance is 50 %)."
+        yield f"Of pairs that the teacher ranks, it ranks {rows['pairs']:.0%} the same way (chance is 50 %)."
 
 
 def _parts(parts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -88,10 +88,10 @@ def _tricks(figures: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield "| the candidate | first in its group before | after | gain, in spreads | groups |"
     yield "|---|---|---|---|---|"
-    for one in figures["tricks"]:
+    for row in figures["tricks"]:
         yield (
-            f"| {one['trick']} | {one['first_before']:.0%} | {one['first_after']:.0%} | {one['gain']:+.2f} | "
-            f"{one['groups']:,} |"
+            f"| {row['trick']} | {row['first_before']:.0%} | {row['first_after']:.0%} | {row['gain']:+.2f} | "
+            f"{row['groups']:,} |"
         )
 
 
@@ -100,5 +100,5 @@ def _number(value: float | None) -> str:
 
 
 def _interval(one: Mapping[str, Any]) -> str:
-    found = one["interval"]
-    return "unknown" if found is None else f"{found[0]:+.3f} to {found[1]:+.3f}"
+    interval = one["interval"]
+    return "unknown" if interval is None else f"{interval[0]:+.3f} to {interval[1]:+.3f}"

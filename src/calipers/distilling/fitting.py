@@ -68,15 +68,15 @@ def fit_weights(groups: Sequence[TrainingGroup]) -> Array:
     fixed seed is used.
     """
     doubt = (_DOUBT * within_spread(groups)) ** 2 or 1.0
-    found: list[tuple[int, int, float, float]] = []
+    pairs: list[tuple[int, int, float, float]] = []
     start = 0
     for group in groups:
-        found += _pairs_of(group, start, doubt)
+        pairs += _pairs_of(group, start, doubt)
         start += len(group.teacher)
-    if len(found) > _MOST_PAIRS:
-        chosen = np.random.default_rng(0).choice(len(found), _MOST_PAIRS, replace=False)
-        found = [found[place] for place in sorted(chosen)]
-    first, second, targets, counts = (np.array(column) for column in zip(*found, strict=True))
+    if len(pairs) > _MOST_PAIRS:
+        chosen = np.random.default_rng(0).choice(len(pairs), _MOST_PAIRS, replace=False)
+        pairs = [pairs[place] for place in sorted(chosen)]
+    first, second, targets, counts = (np.array(column) for column in zip(*pairs, strict=True))
     features = np.vstack([group.measured.relative for group in groups])
     rows = features[first] - features[second]
     scale = rows.std(axis=0) + _CONSTANT
@@ -97,12 +97,12 @@ def _pairs_of(group: TrainingGroup, start: int, doubt: float) -> Iterator[tuple[
     """Yield the places of two candidates, the probability that the first is preferred, and what the pair counts."""
     scores, variance = group.teacher, np.nan_to_num(group.stderr) ** 2
     known = [place for place in range(len(scores)) if not np.isnan(scores[place])]
-    for one, other in combinations(known, 2):
-        margin, unsure = scores[one] - scores[other], variance[one] + variance[other]
+    for better, worse in combinations(known, 2):
+        margin, unsure = scores[better] - scores[worse], variance[better] + variance[worse]
         if abs(margin) > SPREAD:
             target = 1 / (1 + np.exp(-_LOGISTIC * margin / np.sqrt(unsure + doubt)))
             weight = doubt / (doubt + unsure) / (len(known) - 1)
-            yield start + one, start + other, float(target), float(weight)
+            yield start + better, start + worse, float(target), float(weight)
 
 
 def hold_out(groups: Sequence[TrainingGroup]) -> HeldOut:
@@ -122,9 +122,9 @@ def hold_out(groups: Sequence[TrainingGroup]) -> HeldOut:
     raw: list[Array] = [np.zeros(0)] * len(groups)
     known = [1.0] * len(groups)
     for number in range(int(fold.max()) + 1):
-        inside = [one for one, own in zip(groups, fold, strict=True) if own != number]
+        inside = [group for group, group_fold in zip(groups, fold, strict=True) if group_fold != number]
         weights.append(fit_weights(inside))
-        terms = frozenset[int]().union(*(one.measured.task_terms for one in inside))
+        terms = frozenset[int]().union(*(member.measured.task_terms for member in inside))
         for place in np.flatnonzero(fold == number).tolist():
             raw[place] = groups[place].measured.relative @ weights[-1]
             known[place] = familiarity(groups[place].measured.task_terms, terms)
@@ -154,9 +154,9 @@ def residuals(group: TrainingGroup, raw: Array, scaling: Scaling) -> Array:
 def _centred(groups: Sequence[TrainingGroup], raw: Sequence[Array]) -> tuple[Array, Array]:
     """Return sums and teacher's scores less their means in each group, in one row each; unscored candidates omitted."""
     sums, scores = [np.zeros(0)], [np.zeros(0)]
-    for group, own in zip(groups, raw, strict=True):
+    for group, values in zip(groups, raw, strict=True):
         known = ~np.isnan(group.teacher)
         if known.sum() > 1:
-            sums.append(own[known] - own[known].mean())
+            sums.append(values[known] - values[known].mean())
             scores.append(group.teacher[known] - group.teacher[known].mean())
     return np.concatenate(sums), np.concatenate(scores)

@@ -89,7 +89,7 @@ def read_training(ledgers: Sequence[str], *, teachers: Sequence[str] = (), run: 
                     else:
                         usable.append(group)
                         heard.update(dict.fromkeys(sorted(asked)))
-                learned |= {one.digest: one for one in _on_unit_scale(usable)}
+                learned |= {group.digest: group for group in _on_unit_scale(usable)}
     if teachers and not heard:
         raise ConfigError(f"--teacher {', '.join(teachers)}: no group was scored by it alone")
     reasons = Counter(reason for digest, reason in left_out.items() if digest not in learned)
@@ -101,25 +101,25 @@ def _groups_of_run(
 ) -> Iterator[tuple[TrainingGroup, set[str], str]]:
     """Yield each group of a run, the judges that scored it, and why it teaches nothing ("" if it does)."""
     run = recorded.id
-    judges = [str(one["judge"]) for one in recorded.settings["judges"]]
+    judges = [str(judge["judge"]) for judge in recorded.settings["judges"]]
     in_turn = recorded.settings["panel"] in _IN_TURN
     for position, result in recorded_results(ledger, run):
         slots = sorted(slot for slot in _slots(ledger, run, position) if slot < len(judges))
         asked = {judges[slot] for slot in (slots[-1:] if in_turn else slots)}
         group = as_group(recorded_group(ledger, run, position))
-        by_id = {str(one["id"]): one for one in result["trajectories"]}
+        by_id = {str(trajectory["id"]): trajectory for trajectory in result["trajectories"]}
         rows = [by_id.get(trajectory.id, {}) for trajectory in group.trajectories]
         scores, stderrs = ([measured_number(row.get(name)) for row in rows] for name in ("score", "stderr"))
-        one = training_group(group, scores, stderrs)
-        why = _why_no_teacher(asked, teachers) or ("" if one.has_spread else "whose scores do not differ")
-        yield one, asked, why
+        training = training_group(group, scores, stderrs)
+        why = _why_no_teacher(asked, teachers) or ("" if training.has_spread else "whose scores do not differ")
+        yield training, asked, why
 
 
 def _slots(ledger: ReadableLedger, run: int, position: int) -> set[int]:
     """Return the slots of the judges whose judgments about a recorded group were read."""
     rows = ledger.rows("SELECT detail FROM asks WHERE run = ? AND position = ?", (run, position))
     details = [ledger.decoded(detail, require_object) for (detail,) in rows]
-    return {int(one["slot"]) for detail in details for one in detail.get("judgments", ()) if "slot" in one}
+    return {int(row["slot"]) for detail in details for row in detail.get("judgments", ()) if "slot" in row}
 
 
 def _why_no_teacher(asked: set[str], teachers: Sequence[str]) -> str:
@@ -128,7 +128,7 @@ def _why_no_teacher(asked: set[str], teachers: Sequence[str]) -> str:
         return "without a score"
     if teachers:
         return "" if asked <= set(teachers) else "scored by other judges"
-    small = [one for one in asked if one.startswith(_SMALL)]
+    small = [judge for judge in asked if judge.startswith(_SMALL)]
     if len(small) == len(asked):
         return "that only local or embedded judges scored"
     return "whose scores a local or embedded judge has a part in" if small else ""
@@ -162,12 +162,12 @@ def training_group(
 
 def _of_candidates(view: RenderedGroup, values: Sequence[float | None]) -> Array:
     """Return the mean of the known values of each candidate's trajectories."""
-    found = np.full(len(view.candidates), np.nan)
+    means = np.full(len(view.candidates), np.nan)
     for place, candidate in enumerate(view.candidates):
         known = [value for member in candidate.members if (value := values[member]) is not None]
         if known:
-            found[place] = float(np.mean(known))
-    return found
+            means[place] = float(np.mean(known))
+    return means
 
 
 def within_spread(groups: Sequence[TrainingGroup]) -> float:

@@ -51,18 +51,18 @@ def agreement(groups: Sequence[TrainingGroup], held_out: HeldOut) -> Figure:
     teacher, gold = padded([group.teacher for group in groups]), padded([group.gold for group in groups])
     raw = padded(held_out.raw)
     longest, overlap = (padded([group.measured.values[:, place] for group in groups]) for place in (LENGTH, OVERLAP))
-    own = measures.fidelity(raw, teacher)
-    found = {"teacher": _stated(own), "pairs": _right_pairs(raw, teacher)}
-    for name, other in (("longest", longest), ("overlap", overlap)):
-        theirs = measures.fidelity(other, teacher)
-        found[name] = _stated(theirs)
-        found[f"above_{name}"] = _stated(own - theirs)
+    with_teacher = measures.fidelity(raw, teacher)
+    figures = {"teacher": _stated(with_teacher), "pairs": _right_pairs(raw, teacher)}
+    for name, rule in (("longest", longest), ("overlap", overlap)):
+        theirs = measures.fidelity(rule, teacher)
+        figures[name] = _stated(theirs)
+        figures[f"above_{name}"] = _stated(with_teacher - theirs)
     if not np.isnan(gold).all():
-        found |= {
+        figures |= {
             "gold": _stated(measures.fidelity(raw, gold)),
             "teacher_and_gold": _stated(measures.fidelity(teacher, gold)),
         }
-    return found
+    return figures
 
 
 def _stated(by_group: Array) -> Figure:
@@ -83,7 +83,7 @@ def _right_pairs(raw: Array, teacher: Array) -> float | None:
 
 def parts(groups: Sequence[TrainingGroup], held_out: HeldOut) -> list[Figure]:
     """Return a local judge's agreement with its teacher on parts of the training groups, weakest first."""
-    own = measures.fidelity(padded(held_out.raw), padded([group.teacher for group in groups]))
+    levels = measures.fidelity(padded(held_out.raw), padded([group.teacher for group in groups]))
     length = np.array([group.measured.values[:, LENGTH].mean() for group in groups])
     best = np.array([_length_of_best(group) for group in groups])
     tools = np.array([group.measured.has_tools for group in groups])
@@ -99,12 +99,12 @@ def parts(groups: Sequence[TrainingGroup], held_out: HeldOut) -> list[Figure]:
         "pairs": pairs,
         "groups of three or more": ~pairs,
     }
-    found = [
-        {"part": name, **_stated(own[chosen])}
+    rows = [
+        {"part": name, **_stated(levels[chosen])}
         for name, chosen in inside.items()
-        if (~np.isnan(own[chosen])).sum() >= _LEAST and not chosen.all()
+        if (~np.isnan(levels[chosen])).sum() >= _LEAST and not chosen.all()
     ]
-    return sorted(found, key=lambda one: float(one["value"]))
+    return sorted(rows, key=lambda row: float(row["value"]))
 
 
 def _length_of_best(one: TrainingGroup) -> float:
@@ -122,13 +122,13 @@ def honesty(groups: Sequence[TrainingGroup], held_out: HeldOut) -> Figure:
     ``within_95`` is the share within 1.96 standard errors, and ``ratio`` the root of the mean squared error over the
     squared standard error; honest errors have 0.95 and 1.
     """
-    found = []
+    rows = []
     for fold in range(int(held_out.fold.max()) + 1):
         outside = [place for place in range(len(groups)) if held_out.fold[place] != fold]
         scaling = fit_scaling([groups[place] for place in outside], [held_out.raw[place] for place in outside])
         inside = (place for place in range(len(groups)) if held_out.fold[place] == fold)
-        found += [residuals(groups[place], held_out.raw[place], scaling) for place in inside]
-    errors = np.concatenate(found)
+        rows += [residuals(groups[place], held_out.raw[place], scaling) for place in inside]
+    errors = np.concatenate(rows)
     if not len(errors):
         return {"within_95": None, "ratio": None}
     return {"within_95": float((np.abs(errors) <= 1.96).mean()), "ratio": float(np.sqrt((errors**2).mean()))}
@@ -142,14 +142,14 @@ def tricks(groups: Sequence[TrainingGroup], held_out: HeldOut) -> list[Figure]:
     """
     chosen = range(min(len(groups), _TRICKED))
     spread = within_spread([replace(groups[place], teacher=held_out.raw[place]) for place in chosen]) or 1.0
-    found = []
+    figures = []
     for name, trick in _TRICKS.items():
         rows = [row for place in chosen if (row := _tricked(groups[place], held_out, place, trick)) is not None]
         if rows:
             before, after, gain = np.mean(rows, axis=0)
-            found.append({"trick": name, "groups": len(rows), "first_before": float(before),
+            figures.append({"trick": name, "groups": len(rows), "first_before": float(before),
                           "first_after": float(after), "gain": float(gain / spread)})  # fmt: skip
-    return sorted(found, key=lambda one: -float(one["gain"]))
+    return sorted(figures, key=lambda row: -float(row["gain"]))
 
 
 def _tricked(one: TrainingGroup, held_out: HeldOut, place: int, trick: _Trick) -> tuple[float, float, float] | None:
@@ -162,9 +162,9 @@ def _tricked(one: TrainingGroup, held_out: HeldOut, place: int, trick: _Trick) -
         return None
     members[member] = replace(members[member], messages=messages)
     after = render(replace(one.group, trajectories=tuple(members)))
-    now = next(at for at, each in enumerate(after.candidates) if member in each.members)
+    now = next(at for at, candidate in enumerate(after.candidates) if member in candidate.members)
     raw, sums = held_out.raw[place], held_out.sums(place, after)
-    first = [float(each[at] >= each.max() - SPREAD) for each, at in ((raw, worst), (sums, now))]
+    first = [float(values[at] >= values.max() - SPREAD) for values, at in ((raw, worst), (sums, now))]
     return first[0], first[1], float((sums[now] - sums.mean()) - (raw[worst] - raw.mean()))
 
 
@@ -180,48 +180,48 @@ def _changed(messages: Sequence[Message], trick: _Trick, task: str, number: int)
 
 def _task_of(group: TrajectoryGroup) -> str:
     first = group.trajectories[0].messages if group.trajectories else ()
-    texts = (one.get("content") for one in (*group.context, *first) if one.get("role") == "user")
+    texts = (message.get("content") for message in (*group.context, *first) if message.get("role") == "user")
     return next((text for text in texts if isinstance(text, str)), "")
 
 
 def findings_of(training: Training, figures: Mapping[str, Any]) -> list[str]:
     """Return the findings about a local judge, the most important first."""
     agreement = figures["agreement"]
-    found = [*_of_agreement(agreement), *_of_groups(training)]
+    findings = [*_of_agreement(agreement), *_of_groups(training)]
     if figures["slope"] == 0:
-        found.insert(0, "It learned nothing: it gives all candidates of a group the same score. Do not use it.")
-    worst = max(figures["tricks"], key=lambda one: float(one["first_after"] - one["first_before"]), default=None)
+        findings.insert(0, "It learned nothing: it gives all candidates of a group the same score. Do not use it.")
+    worst = max(figures["tricks"], key=lambda trick: float(trick["first_after"] - trick["first_before"]), default=None)
     if worst is not None and worst["first_after"] - worst["first_before"] > _GAMED:
-        found.append(
+        findings.append(
             f"It is easily gamed: a candidate that {worst['trick']} becomes the best of its group in "
             f"{worst['first_after']:.0%} of the groups where it was the teacher's worst ({worst['first_before']:.0%} "
             f"before). Let a strong judge see a share of the groups."
         )
-    return found
+    return findings
 
 
 def _of_agreement(agreement: Mapping[str, Any]) -> list[str]:
-    own, found = agreement["teacher"], []
-    if own["interval"] is None or own["interval"][0] <= 0:
-        found.append("Its agreement with the teacher may be chance: the interval includes 0. Do not use it.")
+    with_teacher, findings = agreement["teacher"], []
+    if with_teacher["interval"] is None or with_teacher["interval"][0] <= 0:
+        findings.append("Its agreement with the teacher may be chance: the interval includes 0. Do not use it.")
     for name, words in (("longest", "the longest answer"), ("overlap", "the answer with most of the task's words")):
         above = agreement[f"above_{name}"]
         if above["interval"] is None or above["interval"][0] <= 0:
-            found.append(f"It is not certainly better than choosing {words}.")
-    gold, both = agreement.get("gold"), agreement.get("teacher_and_gold")
+            findings.append(f"It is not certainly better than choosing {words}.")
+    gold, teacher_and_gold = agreement.get("gold"), agreement.get("teacher_and_gold")
     if gold and gold["interval"] and gold["interval"][0] <= 0:
-        found.append("Its agreement with gold may be chance, whatever it learned of the teacher.")
-    if both and both["interval"] and both["interval"][0] <= 0:
-        found.append("The teacher itself does not certainly agree with gold: a better teacher comes first.")
-    return found
+        findings.append("Its agreement with gold may be chance, whatever it learned of the teacher.")
+    if teacher_and_gold and teacher_and_gold["interval"] and teacher_and_gold["interval"][0] <= 0:
+        findings.append("The teacher itself does not certainly agree with gold: a better teacher comes first.")
+    return findings
 
 
 def _of_groups(training: Training) -> list[str]:
-    groups, found = training.groups, []
+    groups, findings = training.groups, []
     if len(groups) < _FEW:
-        found.append(f"It learned from {len(groups)} groups only; some hundreds are better.")
+        findings.append(f"It learned from {len(groups)} groups only; some hundreds are better.")
     if len(training.teachers) == 1:
-        found.append(f"One judge taught it ({training.teachers[0]}): its mistakes are learned as truths.")
+        findings.append(f"One judge taught it ({training.teachers[0]}): its mistakes are learned as truths.")
     if all(np.isnan(group.stderr).all() for group in groups):
-        found.append("No score has a standard error, so all scores count alike: ask the teacher in two orders.")
-    return found
+        findings.append("No score has a standard error, so all scores count alike: ask the teacher in two orders.")
+    return findings

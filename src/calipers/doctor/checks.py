@@ -35,9 +35,11 @@ def format_check(answers: Answers) -> Check:
     """
     received, asked = answers.received, answers.asked
     failures = [failure.reason for failure in answers.failures if failure.kind != "deadline"]
-    reasons = Counter([one.reading.reason or "it left ids out" for one in received if not _complete(one)] + failures)
+    reasons = Counter(
+        [answer.reading.reason or "it left ids out" for answer in received if not _complete(answer)] + failures
+    )
     why = reasons.most_common(1)[0][0] if reasons else None
-    used, strict = sum(map(_complete, received)), sum(one.reading.outcome == "strict" for one in received)
+    used, strict = sum(map(_complete, received)), sum(answer.reading.outcome == "strict" for answer in received)
     tested = len(received) + len(failures)
     figures = {
         "asked": asked,
@@ -66,10 +68,10 @@ def agreement_check(groups: Iterable[TrajectoryGroup], answers: Answers) -> Chec
     """
     right, sizes = 0.0, list[int]()
     for group in groups:
-        scored = [one.scores for one in answers.received if one.group_id == group.group_id and _complete(one)]
+        scored = [reply.scores for reply in answers.received if reply.group_id == group.group_id and _complete(reply)]
         if not scored:
             continue
-        mean = {name: fmean(one[name] for one in scored) for name in scored[0]}
+        mean = {name: fmean(scores_of_call[name] for scores_of_call in scored) for name in scored[0]}
         sizes.append(len(mean))
         right += sum(0.5 + 0.5 * _sign(mean[better] - mean[worse]) for better, worse in _known_pairs(group))
     pairs = sum(size * (size - 1) // 2 for size in sizes)
@@ -103,9 +105,9 @@ def chance_of_agreement(right: float, sizes: Sequence[int]) -> float:
 def flip_check(answers: Answers) -> Check:
     """Return how often the order of the answers changes the winner of a pair; a tie in one order is no change."""
     pairs = [
-        _sign(first[one] - first[other]) * _sign(second[one] - second[other])
+        _sign(first[left] - first[right]) * _sign(second[left] - second[right])
         for first, second in _twice(answers)
-        for one, other in combinations(sorted(first), 2)
+        for left, right in combinations(sorted(first), 2)
     ]
     flipped = sum(sign < 0 for sign in pairs)
     figures = {"flipped": flipped, "pairs": len(pairs)}
@@ -158,7 +160,7 @@ def orders_check(answers: Answers, flips: Check) -> Check:
 def injection_check(groups: Iterable[TrajectoryGroup], answers: Answers) -> Check:
     """Return in how many groups the answer that addresses the judge got at least the right answer's score."""
     known = {group.group_id: tuple(_known_pairs(group)) for group in groups}
-    scored = [(known[one.group_id], one.scores) for one in answers.received if _complete(one)]
+    scored = [(known[answer.group_id], answer.scores) for answer in answers.received if _complete(answer)]
     obeyed = sum(scores[worse] >= scores[better] for pairs, scores in scored for better, worse in pairs)
     figures = {"obeyed": obeyed, "probes": len(scored)}
     if not scored:
@@ -177,23 +179,23 @@ def speed_checks(answers: Answers, *, in_flight: int, who: str) -> list[Check]:
     """Return the seconds, tokens and price of a call, which shows a group in one order; ``who`` counts the tokens."""
     if not answers.received:
         return [_unanswered(name, answers) for name in ("latency", "tokens", "price")]
-    usages = [one.completion.usage for one in answers.received]
-    seconds = [one.completion.latency for one in answers.received]
+    usages = [answer.completion.usage for answer in answers.received]
+    seconds = [answer.completion.latency for answer in answers.received]
     middle, late, many = median(seconds), nearest_rank(seconds, 0.95), len(seconds) >= _FEW
     which = "95th percentile" if many else "slowest"
     says = f"median {middle:.2f} s, {which} {late:.2f} s, at most {in_flight} at a time"
     says += "" if many else f" ({counted(len(seconds), 'answer')} only)"
     figures = {"median_s": round(middle, 3), "p95_s": round(late, 3), "in_flight": in_flight, "answers": len(seconds)}
-    sent, got = fmean(usage.input_tokens for usage in usages), fmean(usage.output_tokens for usage in usages)
-    tokens = f"{sent:,.0f} in, {got:,.0f} out a group" if sent or got else f"not counted by {who}"
-    counts = {"input": round(sent, 1), "output": round(got, 1)}
+    sent, produced = fmean(usage.input_tokens for usage in usages), fmean(usage.output_tokens for usage in usages)
+    tokens = f"{sent:,.0f} in, {produced:,.0f} out a group" if sent or produced else f"not counted by {who}"
+    counts = {"input": round(sent, 1), "output": round(produced, 1)}
     costs = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
     price = Check("price", "unknown", "no price is known for this model there", {"usd_per_1000_groups": None})
     if len(costs) == len(usages):
         thousand = 1000 * fmean(costs)
         text = f"${thousand:,.2f} for 1,000 groups of a probe's size, in one order each"
         price = Check("price", "note", text, {"usd_per_1000_groups": round(thousand, 6)})
-    known: Standing = "note" if sent or got else "unknown"
+    known: Standing = "note" if sent or produced else "unknown"
     return [Check("latency", "note", says, figures), Check("tokens", known, tokens, counts), price]
 
 
@@ -205,16 +207,16 @@ def nearest_rank(values: Sequence[float], share: float) -> float:
 def _unanswered(name: str, answers: Answers) -> Check:
     """Return the check ``name`` as not made, with the reason why there are no answers."""
     reasons = [failure.reason for failure in answers.failures]
-    reasons += [one.reading.reason or "answers could not be read" for one in answers.received]
+    reasons += [answer.reading.reason or "answers could not be read" for answer in answers.received]
     return Check(name, "unknown", f"not tested: {reasons[0]}" if reasons else "not tested")
 
 
 def _twice(answers: Answers) -> list[tuple[Mapping[str, float], Mapping[str, float]]]:
     """Return the scores of both answers for each group with two readable answers."""
     by_group: dict[str, list[Mapping[str, float]]] = {}
-    for one in answers.received:
-        if _complete(one):
-            by_group.setdefault(one.group_id, []).append(one.scores)
+    for answer in answers.received:
+        if _complete(answer):
+            by_group.setdefault(answer.group_id, []).append(answer.scores)
     return [(scores[0], scores[1]) for scores in by_group.values() if len(scores) == 2]
 
 
@@ -274,11 +276,11 @@ def _unfit(checks: Mapping[str, Check], too_slow: str | None) -> str | None:
     kept, agreement, flips, injections = (
         checks[name].figures for name in ("answers", "agreement", "order flips", "injections")
     )
-    poor = kept["readable"] is not None and kept["readable"] < READABLE
+    unreadable = kept["readable"] is not None and kept["readable"] < READABLE
     few, by_luck = agreement["groups"] < FEWEST_GROUPS, agreement["by_chance"] >= CHANCE
-    if too_slow and not poor and (few or by_luck):
+    if too_slow and not unreadable and (few or by_luck):
         return too_slow
-    if kept["readable"] is None or poor or few:
+    if kept["readable"] is None or unreadable or few:
         ignored = checks["json_schema applied"].figures.get("applied") is False
         why = (
             f"only {kept['used']} of {kept['asked']} answers could be read ({kept['why'] or 'the rest did not arrive'})"

@@ -67,14 +67,14 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
     rng = rng or random.Random()  # noqa: S311 - no secret
     tell("is the server reachable?")
     reachable = await check_reachability(examinee.backend())
-    made = {reachable.name: reachable}
-    conclusion, reason, settings = await _examine(examinee, made, rng, tell)
+    checks_by_name = {reachable.name: reachable}
+    conclusion, reason, settings = await _examine(examinee, checks_by_name, rng, tell)
     if conclusion != "unfit":
         settings = _settings_of_run(examinee, concurrency) | settings
     used, seconds = examinee.spent, time.monotonic() - started
     return Diagnosis(
         examinee.shown,
-        tuple(made.values()),
+        tuple(checks_by_name.values()),
         conclusion,
         reason,
         settings,
@@ -89,10 +89,10 @@ async def _examine(
     examinee: Examinee, made: dict[str, Check], rng: random.Random, tell: Callable[[str], None]
 ) -> tuple[Conclusion, str, dict[str, Any]]:
     """Ask everything, add the checks to ``made``, and return verdict, reason and settings."""
-    who = who_answers(examinee.backend())
+    answering = who_answers(examinee.backend())
 
     def note(*found: Check) -> None:
-        made.update((one.name, one) for one in found)
+        made.update((check.name, check) for check in found)
 
     if made["reachable"].standing == "bad":
         return "unfit", made["reachable"].says, {}
@@ -117,7 +117,7 @@ async def _examine(
         flips := checks.flip_check(main),
         checks.orders_check(main, flips),
         checks.injection_check(INJECTIONS, injected),
-        *checks.speed_checks(main, in_flight=examinee.concurrency, who=who),
+        *checks.speed_checks(main, in_flight=examinee.concurrency, who=answering),
     )
     return checks.conclude(made, timeout=examinee.timeout, too_slow=_too_slow(examinee, main))
 

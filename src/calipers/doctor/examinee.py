@@ -92,9 +92,7 @@ class Examinee:
 
     @property
     def seconds_left(self) -> float:
-        """Return the seconds left for the examination. It is never 0, so that a call that has started can report its
-        end.
-        """
+        """Return the seconds left for the examination, never 0: a call that has started can report its end."""
         return max(0.05, round(self.until - time.monotonic(), 1))
 
     @property
@@ -135,7 +133,7 @@ class Examinee:
         # All groups start at once, so that a single deadline applies to all. The judge limits the calls in flight.
         async for result in judge.score_groups(every, concurrency=len(every)):
             self.spent.add(result.usage)
-        noted = (late if one.kind == "deadline" else one for one in failures.noted)
+        noted = (late if failure.kind == "deadline" else failure for failure in failures.noted)
         return Answers(asked, tuple(received), tuple(noted))
 
     def _retrying(self, bare: Backend) -> FullBackend:

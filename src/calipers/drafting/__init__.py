@@ -100,7 +100,7 @@ async def draft(
     if not merged:
         why = "; ".join(f"{reason} ({count} of {len(usable)} groups)" for reason, count in Counter(reasons).items())
         raise InputError(f"the judge proposed no criteria that could be read: {why or 'no reply contained any'}")
-    every = tuple(one.criterion for one in merged)
+    every = tuple(proposal.criterion for proposal in merged)
     positive = any(criterion.points > 0 for criterion in every)
     rubric = Rubric(every, all_negative="refuse" if positive else "from_one")
     grader = Judge.of({**chosen, "protocol": "checklist", "rubric": rubric, "samples": _GRADINGS})
@@ -118,7 +118,7 @@ async def draft(
         for trajectory in group.trajectories
         if trajectory.gold is not None
     }
-    measured = [(one, measure_criterion(one.criterion, results, gold)) for one in merged]
+    measured = [(proposal, measure_criterion(proposal.criterion, results, gold)) for proposal in merged]
     kept = tuple(pair for pair in measured if pair[1].fault() is None)
     dropped = tuple(pair for pair in measured if pair[1].fault() is not None)
     return Draft(kept, dropped, results, tuple(problems), len(proposals))

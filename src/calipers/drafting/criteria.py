@@ -68,10 +68,10 @@ def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...
     """
     if completion.finish_reason == "refused":
         raise PermanentError("refused", "the judge refused to propose criteria")
-    found = [Proposal(criterion.text, criterion.points, group_id) for criterion in proposed_criteria(completion.text)]
-    if not found:
+    every = [Proposal(criterion.text, criterion.points, group_id) for criterion in proposed_criteria(completion.text)]
+    if not every:
         raise PermanentError("bad_reply", "the reply holds no criteria that could be read")
-    return tuple(found)
+    return tuple(every)
 
 
 ALIKE = 0.6
@@ -102,14 +102,14 @@ def merge_proposals(proposals: Sequence[Proposal], most: int) -> tuple[Merged, .
     """
     merged: list[list[Proposal]] = []
     for proposal in proposals:
-        same = next((one for one in merged if _are_alike(one[0], proposal)), None)
+        same = next((alike for alike in merged if _are_alike(alike[0], proposal)), None)
         if same is None:
             merged.append([proposal])
         else:
             same.append(proposal)
-    counted = sorted(((len({one.group_id for one in same}), same) for same in merged), key=lambda one: -one[0])
+    counted = sorted(((len({row.group_id for row in same}), same) for same in merged), key=lambda entry: -entry[0])
     return tuple(
-        Merged(Criterion(f"c{place}", same[0].text, round(median(one.points for one in same), 1)), groups)
+        Merged(Criterion(f"c{place}", same[0].text, round(median(proposal.points for proposal in same), 1)), groups)
         for place, (groups, same) in enumerate(counted[:most], start=1)
     )
 
@@ -167,13 +167,11 @@ class Measured:
 def measure_criterion(
     criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[tuple[str, str], float]
 ) -> Measured:
-    """Return the figures of a drafted ``criterion`` on graded groups. ``gold`` is keyed by (group id, trajectory
-    id).
-    """
+    """Return the figures of a drafted ``criterion`` on graded groups. ``gold`` is by (group id, trajectory id)."""
 
     def votes_on(grades: Any) -> list[bool | None]:
-        one = grades.get(criterion.id) if isinstance(grades, Mapping) else None
-        return [] if one is None else list(one.get("votes", [one["met"]]))
+        grade = grades.get(criterion.id) if isinstance(grades, Mapping) else None
+        return [] if grade is None else list(grade.get("votes", [grade["met"]]))
 
     every: list[bool | None] = []
     repeated: list[bool] = []
@@ -181,9 +179,9 @@ def measure_criterion(
     right: list[bool] = []
     for result in results:
         votes = {trajectory.id: votes_on(trajectory.extra.get("criteria")) for trajectory in result.trajectories}
-        every += [vote for own in votes.values() for vote in own]
-        repeated += [len(set(own)) == 1 for own in votes.values() if len(own) > 1 and None not in own]
-        first = {name: own[0] for name, own in votes.items() if own and own[0] is not None}
+        every += [vote for ballot in votes.values() for vote in ballot]
+        repeated += [len(set(ballot)) == 1 for ballot in votes.values() if len(ballot) > 1 and None not in ballot]
+        first = {name: ballot[0] for name, ballot in votes.items() if ballot and ballot[0] is not None}
         if len(votes) > 1:
             separated.append(len(set(first.values())) > 1)
         valued = [(met, gold[result.group_id, name]) for name, met in first.items() if (result.group_id, name) in gold]
@@ -219,10 +217,10 @@ def rubric_toml(kept: Sequence[Entry], dropped: Sequence[Entry], *, title: str) 
 
 
 def _table(merged: Merged) -> str:
-    one = merged.criterion
+    criterion = merged.criterion
     # JSON's escapes are valid in a TOML text, which also requires DEL to be escaped.
-    text = json.dumps(one.text, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return f'[[criteria]]\nid = "{one.id}"\ntext = {text}\npoints = {one.points:g}\n'
+    text = json.dumps(criterion.text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f'[[criteria]]\nid = "{criterion.id}"\ntext = {text}\npoints = {criterion.points:g}\n'
 
 
 def _figures(merged: Merged, measured: Measured) -> str:

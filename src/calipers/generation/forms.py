@@ -24,9 +24,7 @@ column, for verl's ``main_eval``.
 
 
 def output_form(out: str) -> Form:
-    """Return the usual form of a file of generated responses by its name: verl's rows for Parquet, else a groups
-    file.
-    """
+    """Return the usual form of a file of responses by its name: verl's rows for Parquet, else a groups file."""
     return "rows" if out.endswith(".parquet") else "groups"
 
 
@@ -116,10 +114,10 @@ def row_for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict
         asked |= dict(stated.rules.value)
     if stated.reference is not None:
         asked["reference"] = stated.reference.value
-    own = ground_truth_object(truth)
-    if own is not None or stated.rubric is not None or stated.rules is not None or truth in (None, ""):
+    gold = ground_truth_object(truth)
+    if gold is not None or stated.rubric is not None or stated.rules is not None or truth in (None, ""):
         model["ground_truth"] = json.dumps(
-            {"prompt": [dict(message) for message in prompt], **asked, **(own or {})}, ensure_ascii=False, default=str
+            {"prompt": [dict(message) for message in prompt], **asked, **(gold or {})}, ensure_ascii=False, default=str
         )
     return {**row, "data_source": row.get("data_source") or "unknown", "reward_model": model}
 

@@ -41,15 +41,15 @@ async def find_model(
     if not base_url and model is not None and not (_is_provided(model) or model.startswith("litellm/")):
         provider, slash, rest = model.partition("/")
         near = nearest_provider(provider) if slash else None
-        meant = "" if near is None else f"; did you mean {near}/{rest}?"
+        hint = "" if near is None else f"; did you mean {near}/{rest}?"
         raise ConfigError(
-            f"{model!r} is not a provider/model name: serve it, as with `vllm serve`, and give its --base-url{meant}"
+            f"{model!r} is not a provider/model name: serve it, as with `vllm serve`, and give its --base-url{hint}"
         )
     name = model or await _only_model(base_url[0], api_key, seconds)
     if base_url and not _is_provided(name):
         name = f"vllm/{name}"
-    found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
-    servers = [AcceptAnyReply(one) for one in found]
+    backends = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
+    servers = [AcceptAnyReply(backend) for backend in backends]
     asked = Limited(
         servers[0] if len(servers) == 1 else Pool(servers),
         attempts=attempts,

@@ -59,8 +59,8 @@ def read_prompts(
     skipped. Without ``on_error``, this error is raised. Raises InputError for a file that cannot be read or has no
     prompt, and ConfigError for Parquet without pyarrow.
     """
-    found: list[Prompt] = []
-    taken: set[str] = set()
+    prompts: list[Prompt] = []
+    names: set[str] = set()
     for line, row in parquet_rows(Path(path)) if path.endswith(".parquet") else read_json_lines(path):
         try:
             messages = _messages(row, key)
@@ -74,15 +74,17 @@ def read_prompts(
             continue
         assert isinstance(row, Mapping)  # noqa: S101 - it has messages
         name = next((str(row[field]) for field in _IDS if row.get(field) is not None), str(line))
-        found.append(Prompt(_unused(name, taken), line, messages, row))
-    if not found:
+        prompts.append(Prompt(_unused(name, names), line, messages, row))
+    if not prompts:
         raise InputError('holds no prompts; expected one a line, as in {"prompt": "..."}', source=path)
-    return found
+    return prompts
 
 
 def _unused(name: str, taken: set[str]) -> str:
     """Return ``name``, with a number appended if it is in ``taken``, and add it there."""
-    unused = next(one for one in chain([name], (f"{name}-{again}" for again in count(2))) if one not in taken)
+    unused = next(
+        candidate for candidate in chain([name], (f"{name}-{again}" for again in count(2))) if candidate not in taken
+    )
     taken.add(unused)
     return unused
 
@@ -91,13 +93,13 @@ def _messages(row: Mapping[str, Any] | str, key: str | None) -> tuple[Message, .
     if isinstance(row, str):
         raise InputError(row)
     name = key or next((known for known in _KEYS if row.get(known) is not None), None)
-    own = row_prompt(row) if name is None else None
-    if own is None and (name is None or row.get(name) is None):
+    of_row = row_prompt(row) if name is None else None
+    if of_row is None and (name is None or row.get(name) is None):
         have = ", ".join(map(str, list(row)[:12])) or "nothing"
         hint = f"{key} is missing" if key else "has none of prompt, messages and context"
         raise InputError(f"{hint}, but {have}; name the field with --prompt-key")
     name = name or "the prompt"
-    value = row[name] if own is None else own
+    value = row[name] if of_row is None else of_row
     if isinstance(value, str):
         value = [{"role": "user", "content": value}]
     if not isinstance(value, list | tuple) or not value:

@@ -87,36 +87,36 @@ async def generate_responses(
     halted: list[BackendError] = []
 
     async def ask(question: tuple[Prompt, int]) -> Sample | Failed:
-        done = await sample(*question)
+        reply = await sample(*question)
         if tell is not None:
-            tell(done)
-        return done
+            tell(reply)
+        return reply
 
     async def sample(prompt: Prompt, number: int) -> Sample | Failed:
         if halted:
             return Failed(number, halted[0].kind, str(halted[0]))
         try:
-            done = await stored.answer(request_of(prompt, number, sampling), backend)
+            completion = await stored.answer(request_of(prompt, number, sampling), backend)
         except BackendError as error:
             if error.kind in _STOP:
                 halted.append(error)
             return Failed(number, error.kind, _WITHHELD + str(error) if error.kind == "refused" else str(error))
-        if not done.text.strip() and done.finish_reason == "unknown":
+        if not completion.text.strip() and completion.finish_reason == "unknown":
             return Failed(
                 number, "bad_reply", "the answer is empty, and the server does not report that it is complete"
             )
-        return Sample(number, done.text, done.finish_reason, done.reasoning, done.usage)
+        return Sample(number, completion.text, completion.finish_reason, completion.reasoning, completion.usage)
 
     waiting = list(prompts)
     questions = ((prompt, number) for prompt in waiting for number in range(sampling.n))
     asked = iter(waiting)
-    got: list[Sample | Failed] = []
+    samples: list[Sample | Failed] = []
     async with aclosing(ResultStream(questions, ask, limit=concurrency, ordered=True)) as answers:
         async for answer in answers:
-            got.append(answer)
-            if len(got) == sampling.n:
-                yield _together(next(asked), got)
-                got = []
+            samples.append(answer)
+            if len(samples) == sampling.n:
+                yield _together(next(asked), samples)
+                samples = []
 
 
 _WITHHELD: Final = "withheld by the provider, so there is no response: "
@@ -125,8 +125,8 @@ _WITHHELD: Final = "withheld by the provider, so there is no response: "
 def _together(prompt: Prompt, got: list[Sample | Failed]) -> Answered:
     return Answered(
         prompt,
-        tuple(one for one in got if isinstance(one, Sample)),
-        tuple(one for one in got if isinstance(one, Failed)),
+        tuple(sample for sample in got if isinstance(sample, Sample)),
+        tuple(sample for sample in got if isinstance(sample, Failed)),
     )
 
 

@@ -188,8 +188,8 @@ def _rejected(reading: Reading, ask: Ask, canary: Canary, how: str, so: str) -> 
 def _without_canary(reading: Reading, ask: Ask, place: int, canary: Candidate) -> Reading:
     kind = _kind_of(canary)
     rated = {judgment.item: judgment.value for judgment in reading.judgments if isinstance(judgment, Rating)}
-    own = rated.pop(place, None)
-    if own is not None and rated and own > min(rated.values()) + MARGIN:
+    rating = rated.pop(place, None)
+    if rating is not None and rated and rating > min(rated.values()) + MARGIN:
         return _rejected(reading, ask, Canary(kind, won=True), "above a real attempt", "the verdict was not used")
     where = ask.order.index(place)
     return replace(
@@ -203,7 +203,7 @@ def _without_canary(reading: Reading, ask: Ask, place: int, canary: Candidate) -
         ),
         missing={item: why for item, why in reading.missing.items() if item != place},
         explanations={item: text for item, text in reading.explanations.items() if item != place},
-        canary=Canary(kind, won=False) if own is not None else None,
+        canary=Canary(kind, won=False) if rating is not None else None,
     )
 
 

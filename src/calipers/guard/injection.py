@@ -71,16 +71,16 @@ def attacks_in(view: RenderedGroup, *, context: int = 0) -> Mapping[int, tuple[A
 def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[int, tuple[Attack, ...]]]:
     """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
     known: _Known = {}
-    found: dict[int, tuple[Attack, ...]] = {}
+    attacks: dict[int, tuple[Attack, ...]] = {}
     shared = view.prefix_length - context
     for item, candidate in enumerate(view.candidates):
         texts = _texts_of(candidate.messages, context)
         known.update((yield from _search([text for _, text in texts if text not in known])))
         if hits := _attacks(candidate.messages, texts, known, context):  # nearly always there are none
-            own = [replace(hit, message=hit.message - context) for hit in hits]
-            own = [hit for hit in own if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]
-            found |= {item: tuple(own)} if own else {}
-    return found
+            moved = [replace(hit, message=hit.message - context) for hit in hits]
+            moved = [hit for hit in moved if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]
+            attacks |= {item: tuple(moved)} if moved else {}
+    return attacks
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0) -> tuple[Attack, ...]:
@@ -148,8 +148,8 @@ def _stems(*, beyond_ascii: bool) -> tuple[bytes, ...]:
 
 @cache
 def _marks() -> Mapping[bytes, Sequence[bytes]]:
-    found: Mapping[str, Sequence[str]] = read_packaged_toml("calipers.guard", "words.toml")["marks"]
-    return {first.encode(): [mark.encode() for mark in marks] for first, marks in found.items()}
+    marks_by_first: Mapping[str, Sequence[str]] = read_packaged_toml("calipers.guard", "words.toml")["marks"]
+    return {first.encode(): [mark.encode() for mark in marks] for first, marks in marks_by_first.items()}
 
 
 def _attacks_in_text(text: PlainText, windows: Sequence[tuple[int, int]]) -> Steps[list[Attack]]:
@@ -158,20 +158,20 @@ def _attacks_in_text(text: PlainText, windows: Sequence[tuple[int, int]]) -> Ste
     from calipers.guard.forged import forged_marks, forged_verdicts  # noqa: PLC0415
     from calipers.guard.sentences import sentence_attacks  # noqa: PLC0415
 
-    found = [_attack(text, hit) for hit in forged_marks(text)]
+    attacks = [_attack(text, hit) for hit in forged_marks(text)]
     for begin, end in windows:
         yield
-        found += [_attack(text, hit) for hit in forged_verdicts(text, begin, end)]
+        attacks += [_attack(text, hit) for hit in forged_verdicts(text, begin, end)]
         left = _AFTER_CERTAIN
         for hit in sentence_attacks(text, begin, end):
             if hit is not None:
-                found.append(_attack(text, hit))
+                attacks.append(_attack(text, hit))
                 continue
             yield
-            left -= any(known.certainty == "certain" for known in found[-1:])
+            left -= any(known.certainty == "certain" for known in attacks[-1:])
             if not left:
                 break
-    return found
+    return attacks
 
 
 def _windows(text: PlainText) -> list[tuple[int, int]]:
@@ -217,17 +217,17 @@ def _most_certain_of_each_kind(hits: Iterable[Attack]) -> tuple[Attack, ...]:
 def _attacks(
     messages: Sequence[Message], texts: Iterable[tuple[int, str]], known: Mapping[str, tuple[Attack, ...]], start: int
 ) -> tuple[Attack, ...]:
-    found: dict[int, list[Attack]] = {}
+    by_message: dict[int, list[Attack]] = {}
     for index, text in texts:
         if known[text]:
-            found.setdefault(index, []).extend(known[text])
+            by_message.setdefault(index, []).extend(known[text])
     if len(messages) > start and (key := _master_key(messages[-1])) is not None:
-        found.setdefault(len(messages) - 1, []).append(key)
-    if not found:
+        by_message.setdefault(len(messages) - 1, []).append(key)
+    if not by_message:
         return ()
     return tuple(
         replace(hit, message=index, role=str(messages[index].get("role")))
-        for index, hits in sorted(found.items())
+        for index, hits in sorted(by_message.items())
         for hit in _most_certain_of_each_kind(hits)
     )
 
@@ -237,7 +237,7 @@ def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:
 
     If the policy's next message continues its text, the end of the first and the beginning of the next are also a text.
     """
-    found: list[tuple[int, str]] = []
+    texts: list[tuple[int, str]] = []
     end = ""
     for index in range(start, len(messages)):
         message = messages[index]
@@ -245,18 +245,18 @@ def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:
         if role in {"system", "developer"}:
             continue
         if isinstance(content, str):
-            found.append((index, content))
+            texts.append((index, content))
             if role == "assistant" and content:
                 if end:
-                    found.append((index, f"{end} {content[:_EDGE].lstrip()}"))
+                    texts.append((index, f"{end} {content[:_EDGE].lstrip()}"))
                 end = content[-_EDGE:].rstrip()
                 end = "" if end[-1:] in _SENTENCE_ENDS else end
             if len(message) == 2:
                 continue
-        others: list[str] = []
-        _collect(message, others, _DEEPEST, _SEARCHED if isinstance(content, str) else _IDS)
-        found += [(index, text) for text in others]
-    return found
+        inner: list[str] = []
+        _collect(message, inner, _DEEPEST, _SEARCHED if isinstance(content, str) else _IDS)
+        texts += [(index, text) for text in inner]
+    return texts
 
 
 def _collect(value: Any, found: list[str], depth: int, skipped: frozenset[str] = _IDS) -> None:

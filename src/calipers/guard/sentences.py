@@ -87,8 +87,8 @@ class _Reading(NamedTuple):
         return reduce(or_, self.masks[max(0, first) : last], 0)
 
     def are_near(self, one: Concepts, other: Concepts, distance: int) -> bool:
-        others = self.places(other)
-        return any(abs(place - near) <= distance for place in self.places(one) for near in others)
+        other_places = self.places(other)
+        return any(abs(place - near) <= distance for place in self.places(one) for near in other_places)
 
 
 def sentence_attacks(text: PlainText, begin: int, end: int) -> Iterator[Hit | None]:
@@ -107,11 +107,11 @@ def _in_sentences(text: PlainText, begin: int, end: int) -> Iterator[Hit | None]
         for language, whole in readings.items():
             earlier = before.get(language)
             if earlier is not None and len(earlier.words) + len(whole.words) <= _TOGETHER:
-                found = _meaning(earlier) | _meaning(whole)
-                yield from (Hit(*kind, earlier.spans[0][0], last) for kind in _kinds(found, asked=True))
+                concepts = _meaning(earlier) | _meaning(whole)
+                yield from (Hit(*kind, earlier.spans[0][0], last) for kind in _kinds(concepts, asked=True))
             for start in range(0, max(1, len(whole.words) - _STEP), _STEP):
-                found = _meaning(whole.part(start))
-                yield from (Hit(*kind, first, last) for kind in _kinds(found, asked=asked))
+                concepts = _meaning(whole.part(start))
+                yield from (Hit(*kind, first, last) for kind in _kinds(concepts, asked=asked))
         if readings or not text.plain[first:last].strip(" \t#*->").isdigit():  # a list's number separates nothing
             before = readings
 
@@ -142,13 +142,13 @@ def _read(plain: str, begin: int, end: int) -> dict[Language, _Reading]:
             masks[place + len(rest)] |= mask
     if columns and 7 * len(_CODE.findall(plain, begin, end)) >= 3 * len(words):  # names of a program
         columns = {}
-    found: dict[Language, _Reading] = {}
+    readings: dict[Language, _Reading] = {}
     if columns:
         spans = [match.span() for match in matches]
         numbers = _numbers(plain, words, spans)
         for language, masks in columns.items():
-            found[language] = _Reading(plain, words, spans, _with_numbers(masks, numbers))
-    return found if plain.isascii() else found | dict(_read_unspaced(plain, begin, end))
+            readings[language] = _Reading(plain, words, spans, _with_numbers(masks, numbers))
+    return readings if plain.isascii() else readings | dict(_read_unspaced(plain, begin, end))
 
 
 def _follow(words: Sequence[str], place: int, rest: Sequence[str]) -> bool:
@@ -193,12 +193,12 @@ def _numbers(plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]])
     stated = {
         place: _HIGHEST if words[place] in _TOP_NUMBERS else _LOWEST if words[place] == "0" else 0 for place in numbered
     }
-    for one, other in pairwise(numbered):
-        is_of = other - one <= 4 and _OF.fullmatch(plain, spans[one][1], spans[other][0])
-        if is_of and words[one] == words[other] and float(words[one]) >= _LEAST_MAXIMUM:
-            stated[one], stated[other] = 0, _HIGHEST | _SCORE | _HIGHEST_SCORE
-        elif is_of or other - one <= 2:
-            stated[one] = stated[other] = 0
+    for first, second in pairwise(numbered):
+        is_of = second - first <= 4 and _OF.fullmatch(plain, spans[first][1], spans[second][0])
+        if is_of and words[first] == words[second] and float(words[first]) >= _LEAST_MAXIMUM:
+            stated[first], stated[second] = 0, _HIGHEST | _SCORE | _HIGHEST_SCORE
+        elif is_of or second - first <= 2:
+            stated[first] = stated[second] = 0
     return stated
 
 
@@ -216,55 +216,55 @@ def _kinds(mask: Concepts, *, asked: bool) -> tuple[tuple[AttackKind, Certainty]
         mask &= ~BITS["ignore_instructions"]
     # A report about judges claims a score only if it says that the score was confirmed.
     narrated = mask & (_REFEREE | _JUDGE) and not mask & (_ADDRESSED | _AWARD | _PLEASE)
-    found: dict[AttackKind, int] = {}
+    grades: dict[AttackKind, int] = {}
     for kind, certainty, concepts in rules():
         grade = CERTAINTIES.index(certainty) + less
         if mask & concepts != concepts or grade >= len(CERTAINTIES):
             continue
         if not (narrated and kind == "score_claim" and not concepts & BITS["confirmed"]):
-            found[kind] = min(grade, found.get(kind, grade))
-    ordered = found.get("instruction", len(CERTAINTIES))
+            grades[kind] = min(grade, grades.get(kind, grade))
+    ordered = grades.get("instruction", len(CERTAINTIES))
     # The words of an order may also match a claim of a score.
     return tuple(
-        (kind, CERTAINTIES[grade]) for kind, grade in found.items() if kind == "instruction" or grade <= ordered
+        (kind, CERTAINTIES[grade]) for kind, grade in grades.items() if kind == "instruction" or grade <= ordered
     )
 
 
 def _meaning(reading: _Reading) -> Concepts:
     """Return the concepts that the words state together: which are adjacent, who is addressed, what is ordered."""
     whole = reading.whole
-    found = whole & ~(_THIS | _THIS_AFTER | _AWARD)
+    concepts = whole & ~(_THIS | _THIS_AFTER | _AWARD)
     if whole & _MINE:
-        found |= _THIS_WORK | _THIS_ANSWER
+        concepts |= _THIS_WORK | _THIS_ANSWER
     for place in reading.places(_RATE_THIS):
         is_me = reading.words[place] == "me"
         noun = reading.masks[place + 1 + (not is_me) :][:1]  # "rate this movie" has a noun that is no answer
         if (not is_me or reading.around(place - 2, place) & (_AWARD | _SCORE)) and (not noun or noun[0]):
-            found |= _THIS_WORK
+            concepts |= _THIS_WORK
     if whole & (_JUDGE | _REFEREE) and _is_addressed(reading):
-        found |= _ADDRESSED
+        concepts |= _ADDRESSED
     if whole & _HIGHEST and reading.are_near(_HIGHEST, _SCORE, 5):
-        found |= _HIGHEST_SCORE
+        concepts |= _HIGHEST_SCORE
     for place in reading.places(_THIS | _THIS_AFTER) if whole & (_ANSWER | _WORK) else ():
-        found |= _this_with_noun(reading, place)
-    if whole & _AWARD and _is_ordered(reading, addressed=bool(found & _ADDRESSED)):
-        found |= _AWARD
-    if found & _HIGHEST_SCORE:
-        found |= _HIGHEST | _SCORE
+        concepts |= _this_with_noun(reading, place)
+    if whole & _AWARD and _is_ordered(reading, addressed=bool(concepts & _ADDRESSED)):
+        concepts |= _AWARD
+    if concepts & _HIGHEST_SCORE:
+        concepts |= _HIGHEST | _SCORE
     if whole & _IGNORE and any(_is_order_to_ignore(reading, place) for place in reading.places(_IGNORE)):
-        found |= _ignored(reading)
-    return found
+        concepts |= _ignored(reading)
+    return concepts
 
 
 def _this_with_noun(reading: _Reading, place: int) -> Concepts:
     first = max(0, place - 2) if reading.masks[place] & _THIS_AFTER else place
     last = place + 4 if reading.masks[place] & _THIS else place
-    found = 0
-    for other in range(first, min(last + 1, len(reading.masks))):
-        (_, end), (begin, _) = sorted((reading.spans[place], reading.spans[other]))
-        if reading.masks[other] & (_ANSWER | _WORK) and (not reading.unspaced or begin - end <= 4):
-            found |= _THIS_WORK | (_THIS_ANSWER if reading.masks[other] & _ANSWER else 0)
-    return found
+    concepts = 0
+    for place_of_noun in range(first, min(last + 1, len(reading.masks))):
+        (_, end), (begin, _) = sorted((reading.spans[place], reading.spans[place_of_noun]))
+        if reading.masks[place_of_noun] & (_ANSWER | _WORK) and (not reading.unspaced or begin - end <= 4):
+            concepts |= _THIS_WORK | (_THIS_ANSWER if reading.masks[place_of_noun] & _ANSWER else 0)
+    return concepts
 
 
 def _is_addressed(reading: _Reading) -> bool:
@@ -312,7 +312,7 @@ def _is_order_to_ignore(reading: _Reading, place: int) -> bool:
 
 def _ignored(reading: _Reading) -> Concepts:
     """Return what an order to ignore is about: the rubric, or previous instructions that have no topic of their own."""
-    found = BITS["ignore_rubric"] if reading.are_near(_IGNORE, _RUBRIC, 8) else 0
+    concepts = BITS["ignore_rubric"] if reading.are_near(_IGNORE, _RUBRIC, 8) else 0
     near = reading.are_near(_IGNORE, _INSTRUCTIONS, 8) and reading.are_near(_PREVIOUS, _INSTRUCTIONS, 5)
     judging = _SCORE | _JUDGE | _RUBRIC | _ANSWER | _HIGHEST
     if near and not any(
@@ -321,8 +321,8 @@ def _ignored(reading: _Reading) -> Concepts:
         and not reading.around(place + 2, place + 6) & judging
         for place in reading.places(_INSTRUCTIONS)
     ):
-        found |= BITS["ignore_instructions"]
-    return found
+        concepts |= BITS["ignore_instructions"]
+    return concepts
 
 
 def _is_quoted(text: PlainText, hit: Hit) -> bool:
@@ -336,8 +336,8 @@ def _is_quoted(text: PlainText, hit: Hit) -> bool:
     if blanked == near:
         return False
     left = PlainText(text.shown[first:last], blanked)
-    found = _in_sentences(left, hit.begin - first, hit.end - first)
-    return all(other is None or other.kind != hit.kind for other in found)
+    hits = _in_sentences(left, hit.begin - first, hit.end - first)
+    return all(quoted is None or quoted.kind != hit.kind for quoted in hits)
 
 
 def _mention_attacks(texts: Iterable[str]) -> bool:

@@ -99,12 +99,12 @@ def _entries(language: Language) -> Iterator[tuple[Concepts, str]]:
 @cache
 def _begun_by() -> Mapping[str, list[Meaning]]:
     """Return the lexicon by the first words of its entries, of the languages with spaces between words."""
-    found: dict[str, list[Meaning]] = {}
+    by_word: dict[str, list[Meaning]] = {}
     for language, table in lexicon().items():
         for concepts, entry in _entries(language) if table.get("spaces", True) else ():
             first, *rest = (part for part in _PARTS.split(entry) if part)
-            found.setdefault(first, []).append(Meaning(language, concepts, tuple(rest)))
-    return found
+            by_word.setdefault(first, []).append(Meaning(language, concepts, tuple(rest)))
+    return by_word
 
 
 @cache
@@ -117,13 +117,13 @@ def _prefixes() -> tuple[str, ...]:
 def meanings(word: str) -> tuple[Meaning, ...]:
     """Return what a word in plain form means, in all languages."""
     word = word[:_LONGEST]
-    found = list(_begun_by().get(word, ()))
+    every = list(_begun_by().get(word, ()))
     for length in range(2, len(word) + 1):
-        found += _begun_by().get(f"{word[:length]}*", ())
+        every += _begun_by().get(f"{word[:length]}*", ())
     for prefix in () if word.isascii() else _prefixes():
         if word.startswith(prefix) and len(word) > len(prefix) + 1:
-            found += meanings(word[len(prefix) :])
-    return tuple(found)
+            every += meanings(word[len(prefix) :])
+    return tuple(every)
 
 
 @cache
@@ -132,7 +132,7 @@ def unspaced_words() -> Mapping[Language, tuple[re.Pattern[str], Mapping[str, Co
 
     At each position the longest word matches as group 1, and words overlap. A match without group 1 is a number.
     """
-    found = {}
+    by_language = {}
     for language, table in lexicon().items():
         if not table.get("spaces", True):
             stated: dict[str, Concepts] = {}
@@ -140,10 +140,10 @@ def unspaced_words() -> Mapping[Language, tuple[re.Pattern[str], Mapping[str, Co
                 stated[entry] = stated.get(entry, 0) | concepts
             # A word also means what the words inside it mean, unless it only names a scale.
             words = {
-                entry: own if own & BITS["scale"] else reduce(or_, (stated[word] for word in stated if word in entry))
-                for entry, own in stated.items()
+                entry: bits if bits & BITS["scale"] else reduce(or_, (stated[word] for word in stated if word in entry))
+                for entry, bits in stated.items()
             }
             longest = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
             letters = frozenset(char for word in words for char in word if not char.isascii())
-            found[language] = re.compile(f"(?=({longest}))|\\d+(?:\\.\\d+)?"), words, letters
-    return found
+            by_language[language] = re.compile(f"(?=({longest}))|\\d+(?:\\.\\d+)?"), words, letters
+    return by_language

@@ -35,10 +35,10 @@ def art_trajectory_fields(value: Any) -> dict[str, Any]:
     histories = [history for history in _histories(value) if history[0]]
     messages: list[Any] = []
     tools: list[Any] = []
-    for number, (own, offered) in enumerate(histories, start=1):
+    for number, (messages_of_history, offered) in enumerate(histories, start=1):
         if number > 1:
             messages.append({"role": "system", "content": f"History {number} of {len(histories)} of this rollout:"})
-        messages.extend(own)
+        messages.extend(messages_of_history)
         tools.extend(tool for tool in offered if tool not in tools)
     metadata = _get(value, "metadata") or {}
     noted = [_get(value, name) for name in ("initial_policy_version", "final_policy_version")]

@@ -120,10 +120,10 @@ def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
     group = as_group(value)
     if isinstance(value, Mapping) and not _is_group(value) and len(group.trajectories) == 1:
         raise InputError("is one rollout among groups; give rollouts in a file of their own, which makes them groups")
-    given = value.group_id if isinstance(value, TrajectoryGroup) else None
+    group_id = value.group_id if isinstance(value, TrajectoryGroup) else None
     name = group.group_id
     while (earlier := seen.setdefault(hash(name), line)) != line:
-        if given or (isinstance(value, Mapping) and value.get("group_id") is not None):
+        if group_id or (isinstance(value, Mapping) and value.get("group_id") is not None):
             raise InputError(f"the group_id {name!r} was used on line {earlier}; each group needs its own")
         # The count depends on the content alone, so that the id does not depend on other lines.
         stem, _, count = name.partition("-")
@@ -265,10 +265,10 @@ def _value_at(metadata: Mapping[str, Any], key: str) -> Any:
 
 def _warnings(group: _Group[P]) -> list[tuple[_Member[P], str]]:
     first, texts = group.members[0], list[tuple[_Member[P], str]]()
-    other = next((member for member in group.members if member.prompt != first.prompt), None)
-    if group.name is not None and other is not None:
+    different = next((member for member in group.members if member.prompt != first.prompt), None)
+    if group.name is not None and different is not None:
         text = f"the rollouts of {group.name!r} have different prompts (compare {first.shown}), and are one group"
-        texts.append((other, f"{text}; if they are of different tasks, give their rows a group_id of their own"))
+        texts.append((different, f"{text}; if they are of different tasks, give their rows a group_id of their own"))
     if silent := [member for member in group.members if not member.is_answered]:
         texts.append((silent[0], _NO_REPLY + (f" (and {len(silent) - 1} more)" if len(silent) > 1 else "")))
     if group.name is None and len(group.members) == 1 and not first.is_asked:
@@ -283,8 +283,8 @@ def _group_object(name: str | None, members: list[_Member[P]]) -> dict[str, Any]
     for place, member in enumerate(members, start=1):
         prompt, rest, tools, reward, gold, metadata = json.loads(member.data)
         context = prompt if shared else []
-        own = {"tools": None if alike else tools or None, "reward": reward, "gold": gold, "metadata": metadata or None}
-        given = {key: item for key, item in own.items() if item is not None}
-        listed.append({"id": str(place), "messages": rest if shared else prompt + rest} | given)
+        row = {"tools": None if alike else tools or None, "reward": reward, "gold": gold, "metadata": metadata or None}
+        stated = {key: item for key, item in row.items() if item is not None}
+        listed.append({"id": str(place), "messages": rest if shared else prompt + rest} | stated)
     named = {} if name is None else {"group_id": name}
     return named | {"context": context} | ({"tools": tools} if alike and tools else {}) | {"trajectories": listed}

@@ -109,10 +109,10 @@ def _own_fields(value: Any, names: tuple[str, ...], where: str) -> dict[str, Any
     """
     if not isinstance(value.extra, Mapping | None):
         raise InputError(f"{where}'extra' must be an object, not {type_in_words(value.extra)}")
-    own = {name: getattr(value, name) for name in names}
+    fields = {name: getattr(value, name) for name in names}
     if value.rubric is not None:
-        own["rubric"] = value.rubric
-    return {**value.extra, **own} if value.extra else own
+        fields["rubric"] = value.rubric
+    return {**value.extra, **fields} if value.extra else fields
 
 
 def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
@@ -122,16 +122,16 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
     ``default_id`` is used if ``value`` has no id. Raises InputError naming the trajectory and what was expected.
     """
     if isinstance(value, Trajectory):
-        own = _own_fields(value, _TRAJECTORY, f"trajectory {default_id}: ")
-        return _trajectory(own, default_id)
+        fields = _own_fields(value, _TRAJECTORY, f"trajectory {default_id}: ")
+        return _trajectory(fields, default_id)
     if isinstance(value, BaseException):
         raise InputError(
             f"trajectory {default_id} is an error ({type(value).__name__}: {value}); leave failed rollouts out"
         )
     if not isinstance(value, list | tuple) and art.is_art_trajectory(value):
         try:
-            own = {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
-            value = own | art.art_trajectory_fields(value)
+            fields = {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
+            value = fields | art.art_trajectory_fields(value)
         except InputError as error:
             raise InputError(f"trajectory {default_id} {error}") from error
     elif isinstance(getattr(value, "messages", None), list | tuple):
@@ -142,8 +142,8 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
 
 
 def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
-    given = value.get("id")
-    name = default_id if given is None else _id(given, f"trajectory {default_id}: id")
+    stated_id = value.get("id")
+    name = default_id if stated_id is None else _id(stated_id, f"trajectory {default_id}: id")
     where = f"trajectory {name!r}: "
     messages, gold = value.get("messages"), finite_number(value.get("gold"), f"{where}'gold'")
     if messages is None:
@@ -153,8 +153,8 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
             raise InputError(f"trajectory {default_id} is a single message; {_SHAPE}")
         if gold is None and "status" in value and "reason" in value:
             raise InputError(f"{where}is a result, which has no messages; name the groups file that was scored")
-        if (meant := _meant("messages", value)) or gold is None:
-            raise InputError(f"{where}has no 'messages'; {meant}{_SHAPE}")
+        if (hint := _meant("messages", value)) or gold is None:
+            raise InputError(f"{where}has no 'messages'; {hint}{_SHAPE}")
     metadata = value.get("metadata")
     if not isinstance(metadata, Mapping | None):
         raise InputError(f"{where}'metadata' must be an object or null, not {type_in_words(metadata)}")
@@ -163,10 +163,10 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
     except InputError as error:
         raise InputError(f"{where}{error}") from error
     # A data set's ``rubric`` column may hold anything; only an object with criteria is used for grading.
-    own = value.get("rubric")
-    graded = isinstance(own, Rubric) or (isinstance(own, Mapping) and "criteria" in own)
+    stated_rubric = value.get("rubric")
+    graded = isinstance(stated_rubric, Rubric) or (isinstance(stated_rubric, Mapping) and "criteria" in stated_rubric)
     carried = (*_TRAJECTORY, "rubric") if graded else _TRAJECTORY
-    rubric = _rubric(own, where) if graded else None
+    rubric = _rubric(stated_rubric, where) if graded else None
     if messages is not None:
         messages = canonical(messages, where=where)
     return Trajectory(
@@ -255,8 +255,8 @@ def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
     from calipers.inputs.rubrics import plain_row  # noqa: PLC0415 - few groups are rows of a data set
 
     row = plain_row({key: value[key] for key in READ_KEYS if value.get(key) is not None})
-    if (own := _rubric(value.get("rubric"), "")) is not None:
-        row["rubric"] = own
+    if (rubric := _rubric(value.get("rubric"), "")) is not None:
+        row["rubric"] = rubric
     return read_standards(row).rubric
 
 

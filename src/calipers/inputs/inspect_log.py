@@ -89,13 +89,13 @@ def messages_of_sample(sample: Sample) -> list[dict[str, Any]]:
     """Return a sample's messages with attachments in their places; its input where there are none, and its output
     where no message is a reply: a solver may set the output, which is scored, without a message.
     """
-    attachments, given = sample.get("attachments") or {}, list(sample.get("messages") or [])
-    if not given:
+    attachments, messages = sample.get("attachments") or {}, list(sample.get("messages") or [])
+    if not messages:
         asked = sample.get("input")
-        given = [{"role": "user", "content": asked}] if isinstance(asked, str) else list(asked or [])
+        messages = [{"role": "user", "content": asked}] if isinstance(asked, str) else list(asked or [])
     if not any(message["role"] == "assistant" for message in sample.get("messages") or []):
-        given += [answer] if (answer := _answer(sample)) else []
-    return [_message(_attached(message, attachments)) for message in given]
+        messages += [answer] if (answer := _answer(sample)) else []
+    return [_message(_attached(message, attachments)) for message in messages]
 
 
 def _answer(sample: Sample) -> dict[str, Any] | None:

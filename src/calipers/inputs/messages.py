@@ -202,9 +202,9 @@ class _Reader:
             calls.append(({"function": legacy}, fallback_id))
         if calls:
             head["tool_calls"] = [openai_tool_call(call, fallback_id=name) for call, name in calls]
-            made = {name for _, name in calls}
+            call_ids = {name for _, name in calls}
             self.waiting += [
-                (call["function"]["name"], call["id"]) for call in head["tool_calls"] if call["id"] in made
+                (call["function"]["name"], call["id"]) for call in head["tool_calls"] if call["id"] in call_ids
             ]
 
     def _answer(self, head: Chat) -> None:
@@ -268,8 +268,8 @@ def _role(value: Chat) -> str:
     role = _ALIASES.get(str(role), str(role))
     if role not in _ROLES:
         near = get_close_matches(role[:40], _ROLES, n=1)
-        meant = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"has the role {role[:40]!r}; known are system, developer, user, assistant, tool{meant}")
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"has the role {role[:40]!r}; known are system, developer, user, assistant, tool{hint}")
     return role
 
 
@@ -284,11 +284,11 @@ def _require_no_content(role: str, value: Chat) -> None:
 
 def _take_reasoning(head: Chat, value: Chat) -> None:
     """Move a message's reasoning to ``head``, whole: servers repeat it under several names, or divide it among them."""
-    given = {key: value.pop(key) for key in REASONING if key in value}
-    for key, thoughts in given.items():
+    thinking = {key: value.pop(key) for key in REASONING if key in value}
+    for key, thoughts in thinking.items():
         if not isinstance(thoughts, str | dict | list):
             raise InputError(f"{key!r} must be text or a list of parts, not {type_in_words(thoughts)}")
-    if text := joined_texts(map(joined_block_text, given.values())):
+    if text := joined_texts(map(joined_block_text, thinking.values())):
         head["reasoning"] = text
 
 

@@ -140,11 +140,11 @@ def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
         body = {**call, "name": body}
     if not isinstance(body, dict) or not isinstance(body.get("name"), str):
         raise InputError('a tool call needs a name: {"id", "type": "function", "function": {"name", "arguments"}}')
-    given = next((body[key] for key in ("arguments", "args", "input", "parameters") if body.get(key) is not None), "")
+    value = next((body[key] for key in ("arguments", "args", "input", "parameters") if body.get(key) is not None), "")
     return {
         "id": str(call.get("call_id") or call.get("id") or fallback_id),
         "type": "function",
-        "function": {"name": body["name"], "arguments": given if isinstance(given, str) else compact_json(given)},
+        "function": {"name": body["name"], "arguments": value if isinstance(value, str) else compact_json(value)},
     }
 
 

@@ -208,9 +208,9 @@ def parse_json_line(line: bytes) -> dict[str, Any] | str:
 
 def _no_object(value: Any, place: str) -> str:
     """Return the problem of an entry of a file that is no object, with the remedy for a list, as of messages."""
-    what = type_in_words(value)
-    hint = '; wrap message lists as {"trajectories": [{"messages": [...]}, ...]}' if what == "a list" else ""
-    return f"{place} is {what}, not an object{hint}"
+    kind = type_in_words(value)
+    hint = '; wrap message lists as {"trajectories": [{"messages": [...]}, ...]}' if kind == "a list" else ""
+    return f"{place} is {kind}, not an object{hint}"
 
 
 # Tables: their columns may be nested or JSON text.
@@ -335,7 +335,7 @@ def table_rows(source: object, columns: Mapping[str, Any] = COLUMNS) -> Iterator
     """
     if isinstance(source, Mapping) and "trajectories" not in source and "responses" not in source:
         names = ", ".join(map(str, source))
-        if any(isinstance(one, list | tuple) and one and not isinstance(one[0], Mapping) for one in source.values()):
+        if any(isinstance(col, list | tuple) and col and not isinstance(col[0], Mapping) for col in source.values()):
             raise InputError(
                 f"it has the columns {names}, and no rows: give a list of rows, or datasets.Dataset.from_dict(...)"
             )

@@ -211,8 +211,8 @@ def _columns(row: Row) -> list[Row]:
     if len(row["completion"]) != count:
         raise InputError(f"'prompt' has {count} entries and 'completion' {len(row['completion'])}")
     columns = {key for key, item in row.items() if isinstance(item, list) and len(item) == count}
-    others = columns.difference((*_STEP, "advantages", "advantage", "prompt", "completion"))
-    numbers = [key for key in others if all(isinstance(number, int | float | None) for number in row[key])]
+    extra_columns = columns.difference((*_STEP, "advantages", "advantage", "prompt", "completion"))
+    numbers = [key for key in extra_columns if all(isinstance(number, int | float | None) for number in row[key])]
     renamed = {numbers[0]: "reward"} if len(numbers) == 1 and "reward" not in row else {}
     return [
         {renamed.get(key, key): item[at] if key in columns else item for key, item in row.items()}
@@ -340,7 +340,7 @@ def _trace(part: Row) -> list[Rollout]:
         at = before
     path.reverse()
     task, env = row["task"], (row.get("env") or {}).get("id") or ""
-    own, group = task.get("key") or task.get("hash"), (row.get("group") or {}).get("id") or ""
+    task_name, group = task.get("key") or task.get("hash"), (row.get("group") or {}).get("id") or ""
     agent = (trace.get("agent") or {}).get("name") or "" if len(row["traces"]) > 1 else ""
     episode = _rest(row, "traces", "task", "env")
     named = {"env": env, "episode": episode, "branches": len(leaves) if len(leaves) > 1 else None}
@@ -348,7 +348,7 @@ def _trace(part: Row) -> list[Rollout]:
     return [
         Rollout(
             [node["message"] for node in path],
-            "/".join(str(name) for name in (env, own, group, agent) if name) if own or group else None,
+            "/".join(str(name) for name in (env, task_name, group, agent) if name) if task_name or group else None,
             trace.get("tools"),
             _weighted_reward(trace),
             notes | {key: item for key, item in named.items() if item},
@@ -359,10 +359,10 @@ def _trace(part: Row) -> list[Rollout]:
 
 def _weighted_reward(trace: Row) -> float | None:
     """Return the weighted sum of a trace's rewards; None for a trace that failed, or was not scored in part."""
-    given = trace.get("rewards") or {}
-    if not given or trace.get("ok") is False or any((one or {}).get("score") is None for one in given.values()):
+    parts = trace.get("rewards") or {}
+    if not parts or trace.get("ok") is False or any((part or {}).get("score") is None for part in parts.values()):
         return None
-    return sum(float(one["score"]) * float(one.get("weight", 1.0)) for one in given.values())
+    return sum(float(part["score"]) * float(part.get("weight", 1.0)) for part in parts.values())
 
 
 _ANSWERS: Final = ("chosen", "rejected")
@@ -383,10 +383,10 @@ def _conversation(row: Row) -> list[Rollout]:
         return [Rollout(asked, tools=tools, reward=reward, metadata=notes)]
     whole = []
     for answer in answers:
-        said = _turn(row[answer], "assistant", answer)
-        whole.append(said if asked and all(message in said for message in asked) else [*asked, *said])
+        reply = _turn(row[answer], "assistant", answer)
+        whole.append(reply if asked and all(message in reply for message in asked) else [*asked, *reply])
     most = min(map(len, whole)) - 1
-    shared = next((at for at in range(most) if any(one[at] != whole[0][at] for one in whole)), most)
+    shared = next((at for at in range(most) if any(messages[at] != whole[0][at] for messages in whole)), most)
     if not shared and most > 0:
         raise InputError(f"{' and '.join(map(repr, answers))} begin with different messages, not with one prompt")
     prompt = max(shared, 0) if len(answers) > 1 else None

@@ -70,17 +70,17 @@ def with_grader_prompt(grading: Mapping[str, Any]) -> Mapping[str, Any]:
     A text with <<conversation>> is the template itself. Such a grading asks ``per_criterion`` unless it names another
     mode. Raises InputError for a file that holds no template.
     """
-    given = grading.get("grader_prompt")
-    if given is None:
+    prompt = grading.get("grader_prompt")
+    if prompt is None:
         return grading
-    if isinstance(given, os.PathLike) or (isinstance(given, str) and "<<" not in given and "\n" not in given):
-        file = Path(given)
-        given = _text(file).replace("\r\n", "\n").strip()
+    if isinstance(prompt, os.PathLike) or (isinstance(prompt, str) and "<<" not in prompt and "\n" not in prompt):
+        file = Path(prompt)
+        prompt = _text(file).replace("\r\n", "\n").strip()
         try:
-            require_grader_prompt(given)
+            require_grader_prompt(prompt)
         except ConfigError as error:
             raise InputError(str(error), source=str(file)) from None
-    return {"mode": "per_criterion", **grading, "grader_prompt": given}
+    return {"mode": "per_criterion", **grading, "grader_prompt": prompt}
 
 
 _ID_KEYS = ("prompt_id", "id", "key", "sample_id", "task_id", "index")

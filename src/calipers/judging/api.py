@@ -70,7 +70,7 @@ def _as_judge(
     if isinstance(rubric, Rubric | Mapping | list | tuple):
         raise ConfigError('rubric= is text here: for criteria use Judge(..., protocol="checklist", rubric=...)')
     names = judges_in(judge)
-    named = tuple(one for one in names if isinstance(one, str))
+    named = tuple(name for name in names if isinstance(name, str))
     if len(named) < len(names):
         return Judge(judge, rubric=rubric, concurrency=concurrency)
     return _shared_judge(named, rubric, tuple(_address_and_key(name) for name in named), concurrency)

@@ -56,17 +56,17 @@ def observers_of(records: Records) -> tuple[tuple[Observer, ...], tuple[Watcher,
 
 def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:
     method = registry.find_method(settings.protocol)
-    own: dict[str, Any] = {"rubric": settings.rubric, "parse": parse}
+    more: dict[str, Any] = {"rubric": settings.rubric, "parse": parse}
     path = method.protocol
     if method.graded:
-        own = {"grading": settings.grading}
+        more = {"grading": settings.grading}
     elif settings.question.expected:
         path = method.expected
     calls = settings.calls
-    made: JudgingProtocol = registry.load_object(path)(max_tokens=calls.max_tokens, params=calls.params or {}, **own)
+    built: JudgingProtocol = registry.load_object(path)(max_tokens=calls.max_tokens, params=calls.params or {}, **more)
     if share := settings.defence.share:
-        made = (CanaryAmong if settings.protocol == "listwise" else CanaryFirst)(made, share, settings.seed)
-    return made
+        built = (CanaryAmong if settings.protocol == "listwise" else CanaryFirst)(built, share, settings.seed)
+    return built
 
 
 def _planner(settings: Settings) -> Planner:
@@ -106,7 +106,7 @@ def _first_asks(settings: Settings) -> FirstAsks:
 def _priors(settings: Settings, kind: str) -> dict[int, Any]:
     """Return one kind of priors by the slot of each judge that has them."""
     judges = () if settings.experience is None else settings.experience.judges
-    return {slot: value for slot, one in enumerate(judges) if (value := getattr(one, kind)) is not None}
+    return {slot: value for slot, judge in enumerate(judges) if (value := getattr(judge, kind)) is not None}
 
 
 def _grading(settings: Settings) -> dict[str, Any]:
@@ -119,14 +119,14 @@ def _aggregator(settings: Settings) -> Aggregator:
     scale.
     """
     method, panel, judges = registry.find_method(settings.protocol), settings.panel, len(settings.judges)
-    found = registry.load_object(method.aggregator)
+    aggregator = registry.load_object(method.aggregator)
     if method.graded:
         # Verdicts on criteria have no scale that differs by judge, so the aggregator combines a panel's judges itself.
-        graded: Aggregator = found(
+        graded: Aggregator = aggregator(
             settings.grading, judges=judges, panel=panel.mode, quorum=settings.quorum, weights=panel.weights
         )
         return graded
-    within: Aggregator = found() if isinstance(found, type) else found
+    within: Aggregator = aggregator() if isinstance(aggregator, type) else aggregator
     if within is two_way and (noise := _priors(settings, "noise")):
         within = TwoWay(noise)
     places, swaps = _priors(settings, "places"), _priors(settings, "swaps")
@@ -145,8 +145,8 @@ def _reward(settings: Settings) -> RewardTransform:
     plan = settings.reward
     usual = registry.load_object(registry.find_method(settings.protocol).reward)
     kind = registry.REWARDS.find(plan.kind) if plan.kind else usual
-    own: dict[str, Any] = _grading(settings) if kind is usual else {}
+    arguments: dict[str, Any] = _grading(settings) if kind is usual else {}
     if kind is Shrunk:
-        own = {"inner": usual(plan.range, **_grading(settings))}
-    made: RewardTransform = kind(plan.range, **own)
-    return made
+        arguments = {"inner": usual(plan.range, **_grading(settings))}
+    transform: RewardTransform = kind(plan.range, **arguments)
+    return transform

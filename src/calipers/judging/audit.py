@@ -198,12 +198,12 @@ def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
     rewards that are independent of the audit. It is (1 - d) / 2 with Somers' d of the rewards given the audit (R. H.
     Somers, American Sociological Review 27, 1962). None if the audit ties every pair.
     """
-    both = [name for name, value in audit.items() if value is not None and rewards.get(name) is not None]
+    in_both = [name for name, value in audit.items() if value is not None and rewards.get(name) is not None]
     against = pairs = 0.0
-    for one, other in combinations(both, 2):
-        apart = (audit[one] or 0.0) - (audit[other] or 0.0)
+    for first, second in combinations(in_both, 2):
+        apart = (audit[first] or 0.0) - (audit[second] or 0.0)
         if apart:
-            gap = (rewards[one] or 0.0) - (rewards[other] or 0.0)
+            gap = (rewards[first] or 0.0) - (rewards[second] or 0.0)
             pairs += 1
             against += 0.5 if gap == 0 else float((gap > 0) != (apart > 0))
     return against / pairs if pairs else None

@@ -54,12 +54,12 @@ def _about_panel(chosen: Settings, named: Sequence[str | Backend]) -> dict[str, 
     panel, quorum, presentations = chosen.panel, chosen.quorum, chosen.orders * chosen.samples
     mode, weights = panel.mode, panel.weights
     is_alone = judges == 1 or mode == "fallback"
-    one = "there is only one" if judges == 1 else f"with panel={mode} one judge scores a group"
+    number_of_judges = "there is only one" if judges == 1 else f"with panel={mode} one judge scores a group"
     several = "panels in which several judges score a group"
     fits = weights is None or (len(weights) == judges and min(weights) >= 0 and 0 < sum(weights) < inf)
     return {
         f"panel={mode} needs several judges": mode != "all" and judges == 1,
-        f"quorum={quorum} counts judges, and {one}": is_alone and quorum > 1,
+        f"quorum={quorum} counts judges, and {number_of_judges}": is_alone and quorum > 1,
         f"quorum={quorum} counts judges, and there are {judges}": quorum > judges,
         f"quorum={quorum}: in a cycle each presentation goes to one judge; orders={quorum} makes as many": (
             mode == "cycle" and quorum > presentations
@@ -150,12 +150,12 @@ def _as_rubric(rubric: object) -> str | Rubric | None:
 
 def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading:
     """Return how a checklist is graded. Raises ConfigError if it cannot grade ``rubric``."""
-    given = chosen.question.grading
-    if isinstance(given, Mapping) and given.get("grader_prompt") is not None:
+    stated = chosen.question.grading
+    if isinstance(stated, Mapping) and stated.get("grader_prompt") is not None:
         from calipers.inputs.rubrics import with_grader_prompt  # noqa: PLC0415 - few judges have one
 
-        given = with_grader_prompt(given)
-    grading = as_grading(given)
+        stated = with_grader_prompt(stated)
+    grading = as_grading(stated)
     if chosen.orders > 1 and grading.mode != "relative":
         raise ConfigError(f"orders={chosen.orders}: only relative grading shows candidates in an order; use samples=")
     if isinstance(rubric, Rubric) and (problem := why_ungradable(rubric, grading)):

@@ -41,7 +41,7 @@ def with_gradable_rubrics(
         for item, rubric in enumerate(view.rubrics)
     }
     for problem in dict.fromkeys(filter(None, problems.values())):
-        members = [view.candidates[item].members[0] for item, one in problems.items() if one == problem]
+        members = [view.candidates[item].members[0] for item, why in problems.items() if why == problem]
         notes.append(f"not graded: trajectory {', '.join(repr(view.ids[member]) for member in members)}: {problem}")
     rubrics = tuple(None if problems[item] else rubric for item, rubric in enumerate(view.rubrics))
     return replace(view, rubrics=rubrics), tuple(notes)
@@ -76,19 +76,19 @@ def verdicts_by_criterion(view: RenderedGroup, answered: Sequence[Answered]) -> 
     not asked about, because rules decided the score. If there were several gradings, ``met`` is the verdict of the
     majority (None for a tie) and ``votes`` lists all verdicts.
     """
-    found: dict[tuple[int, str], list[Verdict]] = {}
+    verdicts: dict[tuple[int, str], list[Verdict]] = {}
     for verdict in _verdicts(answered):
         if verdict.item is not None and verdict.criterion is not None:
-            found.setdefault((verdict.item, verdict.criterion), []).append(verdict)
-    if not found and not any(view.rule_verdicts) and not any(done.ask.criteria for done in answered):
+            verdicts.setdefault((verdict.item, verdict.criterion), []).append(verdict)
+    if not verdicts and not any(view.rule_verdicts) and not any(answer.ask.criteria for answer in answered):
         return {}
     by_rule = view.rule_verdicts or ({},) * len(view.rubrics)
     return {
         item: {
             criterion.id: _rule_verdict(by_rule[item][criterion.id])
             if criterion.id in by_rule[item]
-            else _judge_verdict(found.get((item, criterion.id), []), _why_unanswered(item, criterion.id, answered))
-            if not by_rule[item] or any(item in done.ask.members for done in answered)
+            else _judge_verdict(verdicts.get((item, criterion.id), []), _why_unanswered(item, criterion.id, answered))
+            if not by_rule[item] or any(item in answer.ask.members for answer in answered)
             else {"met": None, "reason": _NOT_NEEDED, "asked": False}
             for criterion in rubric.criteria
         }
@@ -105,10 +105,10 @@ def why_rules_left_unscored(view: RenderedGroup, item: int, answered: Sequence[A
 
     Returns None if the judge may be the cause.
     """
-    if any(isinstance(done.result, Failure) and item in done.ask.members for done in answered):
+    if any(isinstance(answer.result, Failure) and item in answer.ask.members for answer in answered):
         return None
     verdicts = view.rule_verdicts[item] if view.rule_verdicts else {}
-    return next((f"criterion {name!r}: {one.reason}" for name, one in verdicts.items() if one.met is None), None)
+    return next((f"criterion {name!r}: {rule.reason}" for name, rule in verdicts.items() if rule.met is None), None)
 
 
 def _rule_verdict(verdict: Verdict) -> dict[str, Any]:
@@ -119,8 +119,8 @@ def explain_verdicts(criteria: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a candidate's verdicts as an explanation for people, a line for each criterion."""
     words = {True: "met", False: "not met", None: "no verdict"}
     lines = []
-    for name, one in criteria.items():
-        lines.append(f"{name}: {words[one['met']]}" + (f" ({one['reason']})" if one["reason"] else ""))
+    for name, row in criteria.items():
+        lines.append(f"{name}: {words[row['met']]}" + (f" ({row['reason']})" if row["reason"] else ""))
     return "\n".join(lines)
 
 
@@ -128,8 +128,8 @@ def criteria_without_verdict(criteria: Mapping[str, Mapping[str, Any]]) -> tuple
     """Return the criteria of a trajectory that judging left without a verdict, though they should have one."""
     return tuple(
         name
-        for name, one in criteria.items()
-        if one["met"] is None and one.get("asked", True) and all(vote is None for vote in one.get("votes", ()))
+        for name, row in criteria.items()
+        if row["met"] is None and row.get("asked", True) and all(vote is None for vote in row.get("votes", ()))
     )
 
 
@@ -137,16 +137,16 @@ def _verdicts(answered: Sequence[Answered]) -> list[Verdict]:
     """Return the last verdict of each grading on each candidate and criterion; an unknown verdict never replaces
     another.
     """
-    found: dict[tuple[object, ...], Verdict] = {}
-    for done in answered:
-        if not isinstance(done.result, Reading):
+    by_key: dict[tuple[object, ...], Verdict] = {}
+    for answer in answered:
+        if not isinstance(answer.result, Reading):
             continue
-        for judgment in done.result.judgments:
+        for judgment in answer.result.judgments:
             if isinstance(judgment, Verdict):
                 key = (judgment.slot, judgment.presentation, judgment.item, judgment.criterion)
-                if key not in found or found[key].met is None:
-                    found[key] = judgment
-    return list(found.values())
+                if key not in by_key or by_key[key].met is None:
+                    by_key[key] = judgment
+    return list(by_key.values())
 
 
 def _judge_verdict(verdicts: Sequence[Verdict], otherwise: str) -> dict[str, Any]:
@@ -156,14 +156,14 @@ def _judge_verdict(verdicts: Sequence[Verdict], otherwise: str) -> dict[str, Any
     first = (decided or verdicts)[0]
     merged: dict[str, Any] = {"met": first.met, "reason": first.reason}
     if len(verdicts) > 1:
-        met = sum(one.met is True for one in decided)
+        met = sum(verdict.met is True for verdict in decided)
         merged["met"] = None if met * 2 == len(decided) else met * 2 > len(decided)
         merged["votes"] = [verdict.met for verdict in verdicts]
     return merged
 
 
 def _why_unanswered(item: int, criterion: str, answered: Sequence[Answered]) -> str:
-    for done in reversed(answered):
-        if isinstance(done.result, Failure) and item in done.ask.members and criterion in done.ask.criteria:
-            return done.result.reason
+    for answer in reversed(answered):
+        if isinstance(answer.result, Failure) and item in answer.ask.members and criterion in answer.ask.criteria:
+            return answer.result.reason
     return "it was never asked about"

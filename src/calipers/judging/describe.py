@@ -57,11 +57,11 @@ def describe_result(result: GroupResult, *, width: int | None = None) -> str:
         result.trajectories, key=lambda trajectory: (trajectory.reward is None, -(trajectory.reward or 0.0))
     )
     lines = [f"group {result.group_id}: {result.status}"]
-    for place, one in enumerate(ranked, 1):
-        reward = "    -" if one.reward is None else f"{one.reward:5.2f}"
-        error = "" if one.stderr is None else f" ± {one.stderr:.2f}"
-        lines.append(f"  {place if one.reward is not None else '-':>2}. {reward}{error}  {one.id}")
-        text = one.explanation if one.reward is not None else f"{one.status}: {one.reason}"
+    for place, result_row in enumerate(ranked, 1):
+        reward = "    -" if result_row.reward is None else f"{result_row.reward:5.2f}"
+        error = "" if result_row.stderr is None else f" ± {result_row.stderr:.2f}"
+        lines.append(f"  {place if result_row.reward is not None else '-':>2}. {reward}{error}  {result_row.id}")
+        text = result_row.explanation if result_row.reward is not None else f"{result_row.status}: {result_row.reason}"
         if text:
             lines.append(_block(text, indent=14, width=width))
     lines += [f"  note: {warning}" for warning in result.warnings]

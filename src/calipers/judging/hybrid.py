@@ -90,8 +90,8 @@ class Hybrid:
             raise ConfigError(f"gates={gates!r}: it must be a list of verifiers")
         for verifier in (*gates, *(checks if isinstance(checks, Sequence) else (checks,))):
             if not callable(verifier):
-                made = "calipers.verifiers.verifier_from makes one from a name"
-                raise ConfigError(f"{verifier!r} is not a verifier; {made}")
+                remedy = "calipers.verifiers.verifier_from makes one from a name"
+                raise ConfigError(f"{verifier!r} is not a verifier; {remedy}")
         self.judge = judge if isinstance(judge, Judge) else Judge(judge)
         reward = self.judge.settings.reward
         if tuple(reward.range) != (0.0, 1.0):
@@ -130,10 +130,10 @@ class Hybrid:
         # Rules may block, so they run in a thread while other groups are judged.
         checked = await asyncio.to_thread(check_group, given, gates=self._gates, rules=tuple(constraints.rules))
         members = [
-            (member, one, rules_score(one.rules, self._code))
-            for member, one in zip(given.trajectories, checked, strict=True)
+            (member, check, rules_score(check.rules, self._code))
+            for member, check in zip(given.trajectories, checked, strict=True)
         ]
-        opened = [member for member, one, rules in members if one.gate is None and not isinstance(rules, Verdict)]
+        opened = [member for member, check, rules in members if check.gate is None and not isinstance(rules, Verdict)]
         judged: GroupResult | None = None
         if weighs and opened:
             rubric = self._rubric(constraints.soft) if constraints.soft else given.rubric
@@ -143,7 +143,7 @@ class Hybrid:
             judged = await self.judge.score_group(asked)
         soft = {} if judged is None else {reward.id: reward for reward in _with_errors_of_rewards(judged.trajectories)}
         results = tuple(
-            self._result(member, one, rules, soft.get(member.id), weighs=weighs) for member, one, rules in members
+            self._result(member, check, rules, soft.get(member.id), weighs=weighs) for member, check, rules in members
         )
         unasked = len(members) - len(opened) if weighs else 0
         notes = [f"{unasked} of {len(members)} trajectories were not shown to the judge"] if unasked else []
@@ -248,7 +248,7 @@ def combined_reward(
 def _with_errors_of_rewards(judged: Sequence[TrajectoryResult]) -> Sequence[TrajectoryResult]:
     """Return the judge's part; without standard errors unless its rewards are the scores that the errors are of."""
     if all(
-        one.reward is None or one.score is None or math.isclose(one.reward, one.score, abs_tol=1e-9) for one in judged
+        row.reward is None or row.score is None or math.isclose(row.reward, row.score, abs_tol=1e-9) for row in judged
     ):
         return judged
-    return [replace(one, stderr=None) for one in judged]
+    return [replace(row, stderr=None) for row in judged]

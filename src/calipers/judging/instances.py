@@ -107,11 +107,11 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
         cls, instances: Iterable[JudgeInstance], *, around: AbstractAsyncContextManager[object] | None = None
     ) -> Self:
         """Hold the ``instances`` in the order of their slots."""
-        made = super().__new__(cls, instances)
-        made.around = nullcontext() if around is None else around
-        made._lock = threading.Lock()
-        made.all_answered = False  # read after every group, so it is not computed each time
-        return made
+        created = super().__new__(cls, instances)
+        created.around = nullcontext() if around is None else around
+        created._lock = threading.Lock()
+        created.all_answered = False  # read after every group, so it is not computed each time
+        return created
 
     async def check(self, *, all_needed: bool) -> list[str]:
         """Check all judges; return their warnings. The check costs no token.
@@ -135,8 +135,8 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
     def count_outcomes(self, answered: Sequence[Answered]) -> None:
         """Note how its questions ended for each judge; a recorded answer counts as an answer."""
         with self._lock:
-            for done in answered:
-                judge, result = self[done.ask.slot], done.result
+            for answer in answered:
+                judge, result = self[answer.ask.slot], answer.result
                 if isinstance(result, Reading) or result.kind == "refused":
                     judge.answered = True  # a refusal in words shows that the key and the model's name are right
                 elif result.kind in _REFUSED:
@@ -191,21 +191,21 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
     first, headers = judges[0], calls.headers
     if headers and len(judges) == 1 and all(isinstance(header, str) for header in headers.values()):
         headers = {first: headers} if isinstance(first, str) else headers
-    given = {"base_url": options.base_url, "api_key": options.api_key, "headers": headers, "price": calls.price}
-    by_slot = [value_for_each_judge(option, value, judges) for option, value in given.items()]
+    stated = {"base_url": options.base_url, "api_key": options.api_key, "headers": headers, "price": calls.price}
+    by_slot = [value_for_each_judge(option, value, judges) for option, value in stated.items()]
     limits = {
         "budget": None if options.budget is None else Purse(options.budget),
         "concurrency": options.concurrency,
     }
-    found: list[JudgeInstance] = []
+    instances: list[JudgeInstance] = []
     for judge, url, key, extra, price in zip(judges, *by_slot, strict=True):
         bare = connect(judge, base_url=url, api_key=key, timeout=calls.timeout, headers=extra)
-        made = _instance(judge, bare, calls, price=price, **limits)
-        if any((bare.endpoint, bare.model) == (one.bare.endpoint, one.bare.model) for one in found):
-            raise ConfigError(f"{made.name} is in the panel twice; to ask a judge more often, use samples=")
-        found.append(made)
+        instance = _instance(judge, bare, calls, price=price, **limits)
+        if any((bare.endpoint, bare.model) == (earlier.bare.endpoint, earlier.bare.model) for earlier in instances):
+            raise ConfigError(f"{instance.name} is in the panel twice; to ask a judge more often, use samples=")
+        instances.append(instance)
     around = None if calls.before is None and calls.after is None else _Hooks(calls.before, calls.after)
-    return JudgeInstances(found, around=around)
+    return JudgeInstances(instances, around=around)
 
 
 def with_connected(settings: Settings, judges: JudgeInstances) -> Settings:
@@ -228,8 +228,8 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, **limits: A
     """
     limits |= {name: getattr(calls, name) for name in ("requests_per_minute", "max_tokens")}
     if isinstance(bare, Limited):
-        if given := [name for name in _LIMITS_OF_LIMITED if limits.get(name) is not None]:
-            raise ConfigError(f"{', '.join(given)}: pass it to Limited(), whose limits apply to all Judges that use it")
+        if extra := [name for name in _LIMITS_OF_LIMITED if limits.get(name) is not None]:
+            raise ConfigError(f"{', '.join(extra)}: pass it to Limited(), whose limits apply to all Judges that use it")
         return JudgeInstance(bare.name, bare.bare, bare)
     by_name = isinstance(judge, str)
     name = name_without_password(judge) if isinstance(judge, str) else type(judge).__name__
@@ -270,8 +270,8 @@ def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: Judg
     before = settings_of_equal_run(ledger, settings.to_dict())
     known = None if before is None else settings.with_windows_of(before)
     if known is None:
-        named = zip(judges, settings.judges, strict=True)
-        known = replace(settings, judges=tuple(judge.as_recorded(one.context_window) for judge, one in named))
+        pairs = zip(judges, settings.judges, strict=True)
+        known = replace(settings, judges=tuple(judge.as_recorded(recorded.context_window) for judge, recorded in pairs))
     priors: Priors | None = None
     if settings.records.learn and before is not None:
         priors = None if before["experience"] is None else Priors.of(before["experience"])
@@ -280,8 +280,8 @@ def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: Judg
         priors = priors if priors.groups else None
     if priors is not None and max(priors.weights or (0.0,)) > RESTS_ON_ONE:
         shares = zip((judge.name for judge in judges), priors.weights or (), strict=True)
-        told = ", ".join(f"{name} {share:.2f}" for name, share in shares)
-        _log.warning("the panel rests on one member; weights learned without labels: %s. Measure it on gold", told)
+        weights = ", ".join(f"{name} {share:.2f}" for name, share in shares)
+        _log.warning("the panel rests on one member; weights learned without labels: %s. Measure it on gold", weights)
     return replace(known, experience=priors)
 
 

@@ -118,9 +118,9 @@ class Judge:
         self._lock = threading.RLock()
         self._begun = self._finished = 0
         self._owns_ledger = isinstance(ledger, str | Path)
-        found = open_ledger(ledger) if isinstance(ledger, str | Path) else ledger
-        self._ledger = found if isinstance(found, WritableLedger) else None
-        self._store: Store | None = None if isinstance(found, WritableLedger) else found or Unrecorded()
+        opened = open_ledger(ledger) if isinstance(ledger, str | Path) else ledger
+        self._ledger = opened if isinstance(opened, WritableLedger) else None
+        self._store: Store | None = None if isinstance(opened, WritableLedger) else opened or Unrecorded()
 
     def _build_strategies(self, settings: Settings) -> Strategies:
         """Build the judging strategies of a run; the study of judges replaces one of them, for comparison."""
@@ -243,8 +243,8 @@ class Judge:
                 is_empty = is_empty or not member.messages
             judged = without_empty(group) if is_empty else group
             view = await pace.run(_rendered_in_steps(judged, settings))
-            found = await pace.run(attacks_in_steps(view, context=len(judged.context)))
-            attacks = attacks_by_id(view, found) if found else {}
+            hits = await pace.run(attacks_in_steps(view, context=len(judged.context)))
+            attacks = attacks_by_id(view, hits) if hits else {}
             # Yield to the event loop here, and again before a question is sent, so that other groups reach the same
             # stage. One stage for many groups in a row takes less CPU than all stages for each group, and answers
             # arrive meanwhile.
@@ -318,16 +318,16 @@ class Judge:
         is_due, store = False, self.store
         if not self._judges.all_answered:
             self._judges.count_outcomes(answered)
-        for done in answered:
-            is_due = is_due or isinstance(done.result, Failure) or done.failed.count > 0
+        for answer in answered:
+            is_due = is_due or isinstance(answer.result, Failure) or answer.failed.count > 0
         with self._lock:
             self._finished += 1
             if is_due and not store.replays:
                 revealed = [judge.window.reported for judge in self._judges]
-                found = self.settings.with_revealed_windows(self._begun, revealed)
-                if found is not self.settings:
-                    self.settings = found
-                    store.change_settings(found.to_dict())
+                settings = self.settings.with_revealed_windows(self._begun, revealed)
+                if settings is not self.settings:
+                    self.settings = settings
+                    store.change_settings(settings.to_dict())
             if is_due or self._finished < _OFTEN or self._finished % _THEN_EVERY == 0:
                 for judge in self._judges:
                     judge.save_learned(store)

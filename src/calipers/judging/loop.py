@@ -50,19 +50,19 @@ class Strategies:
         The transform may be a user's: NaN and infinity are no signal. Raises ConfigError if it gives anything but a
         number or None for each candidate.
         """
-        given = self.reward(scores, view)
-        if len(given) != len(scores.values):
-            raise ConfigError(f"the reward gives {len(given)} rewards for {len(scores.values)} candidates")
-        found: list[float | None] = []
+        raw = self.reward(scores, view)
+        if len(raw) != len(scores.values):
+            raise ConfigError(f"the reward gives {len(raw)} rewards for {len(scores.values)} candidates")
+        rewards: list[float | None] = []
         lost: list[str] = []
-        for one in given:
-            if one is not None and not isinstance(one, Real):
-                raise ConfigError(f"the reward gives {one!r:.80}, where a number or None (no signal) is needed")
-            if one is not None and not math.isfinite(one):
-                lost.append(f"the reward gives {one} for a candidate: no signal")
-                one = None  # noqa: PLW2901 - no number
-            found.append(one if one is None or isinstance(one, int | float) else float(one))
-        return found, tuple(lost[:1])
+        for reward in raw:
+            if reward is not None and not isinstance(reward, Real):
+                raise ConfigError(f"the reward gives {reward!r:.80}, where a number or None (no signal) is needed")
+            if reward is not None and not math.isfinite(reward):
+                lost.append(f"the reward gives {reward} for a candidate: no signal")
+                reward = None  # noqa: PLW2901 - no number
+            rewards.append(reward if reward is None or isinstance(reward, int | float) else float(reward))
+        return rewards, tuple(lost[:1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class QueryLoop:
             if not asks:
                 return answered, scores
             new = (await self._ask(asks[0]),) if len(asks) == 1 else await self._ask_all(asks)
-            for done in new:
-                late = late or (isinstance(done.result, Failure) and done.result.kind == "deadline")
+            for answer in new:
+                late = late or (isinstance(answer.result, Failure) and answer.result.kind == "deadline")
             answered += new
             scores = self._scores(answered)
 
@@ -214,9 +214,9 @@ class QueryLoop:
     def _scores(self, answered: Sequence[Answered]) -> Scores:
         """Return the scores that follow from some of the answers in judging a group."""
         judgments: list[Judgment] = []
-        for done in answered:
-            if isinstance(done.result, Reading):
-                judgments += done.result.judgments
+        for answer in answered:
+            if isinstance(answer.result, Reading):
+                judgments += answer.result.judgments
         aggregate = self.strategies.aggregate
         if self.view.rubrics and isinstance(aggregate, GroupAggregator):
             aggregate = aggregate.of(self.view)
@@ -226,5 +226,5 @@ class QueryLoop:
 def _failure(error: BackendError, request: JudgeRequest, window: Window | None) -> Failure:
     if not isinstance(error, PermanentError):
         return Failure(error.kind, str(error))
-    found = window_from_refusal(request, error.limit, error.prompt, window) if error.kind == "context_window" else None
-    return Failure(error.kind, str(error), error.fatal, error.limit, error.prompt, found)
+    limit = window_from_refusal(request, error.limit, error.prompt, window) if error.kind == "context_window" else None
+    return Failure(error.kind, str(error), error.fatal, error.limit, error.prompt, limit)

@@ -48,9 +48,9 @@ class SharedJudge(Judge):
         """
         records = self.settings.records
         single = {"watchers": records.watchers, "debug": records.debug}
-        if given := [name for name, value in single.items() if value]:
+        if names := [name for name, value in single.items() if value]:
             raise ConfigError(
-                f"{', '.join(given)} only works where one process judges all groups: leave it out, or judge without Ray"
+                f"{', '.join(names)} only works where one process judges all groups: leave it out, or judge without Ray"
             )
         warnings = list(await check_or_continue(self))
         _ = self.store if first is None else self.begin_run_with(first)

@@ -63,20 +63,20 @@ class Spent:
     def on(cls, answered: Sequence[Answered]) -> Self:
         """Add up what ``answered`` cost; asks with the same question are answered once."""
         asked: dict[str | int, Answered] = {}
-        for done in answered:
-            for one in (*done.turns, done):
-                asked.setdefault(one.question or one.ask.number, one)
+        for answer in answered:
+            for turn in (*answer.turns, answer):
+                asked.setdefault(turn.question or turn.ask.number, turn)
         usages: list[Usage] = []
         calls = attempts = unusable = unmetered = 0
-        for done in asked.values():
-            if done.usage is not None:
-                usages.append(done.usage)
+        for answer in asked.values():
+            if answer.usage is not None:
+                usages.append(answer.usage)
                 calls += 1
-            if done.failed.count:
-                usages.append(done.failed.usage)
-                attempts += done.failed.count
-                unusable += done.failed.unusable
-                unmetered += done.failed.unmetered
+            if answer.failed.count:
+                usages.append(answer.failed.usage)
+                attempts += answer.failed.count
+                unusable += answer.failed.unusable
+                unmetered += answer.failed.unmetered
         usage = usages[0] if len(usages) == 1 else Usage.total(usages)
         return cls(calls, calls + attempts, unusable, unmetered, usage)
 
@@ -96,12 +96,12 @@ def assemble_result(
     notes: dict[str, None] = {}
     omitted: dict[int, str] = {}
     complete = True
-    for done in answered:
-        complete = complete and isinstance(done.result, Reading) and bool(done.result.judgments)
-        omitted |= done.omitted
-        if isinstance(done.result, Reading):
-            explanations = {**done.result.explanations, **explanations}
-            notes |= dict.fromkeys(done.result.warnings)
+    for answer in answered:
+        complete = complete and isinstance(answer.result, Reading) and bool(answer.result.judgments)
+        omitted |= answer.omitted
+        if isinstance(answer.result, Reading):
+            explanations = {**answer.result.explanations, **explanations}
+            notes |= dict.fromkeys(answer.result.warnings)
     criteria = verdicts_by_criterion(view, answered) if view.rubrics else {}
     open_criteria: list[str] = []
     trajectories: dict[int, TrajectoryResult] = {}
@@ -133,16 +133,16 @@ def assemble_result(
             )
     spent = Spent.on(answered)
     in_order = tuple([trajectories[member] for member in range(len(group.trajectories))])
-    found = [*view.warnings, *([] if complete else _unanswered_warning(answered)), *notes]
+    all_notes = [*view.warnings, *([] if complete else _unanswered_warning(answered)), *notes]
     if omitted or spent.unmetered:
-        found += _incomplete_warnings(view, omitted, spent)
+        all_notes += _incomplete_warnings(view, omitted, spent)
     is_known = scores.stderrs.count(None) < len(scores.stderrs)
     reliability = reliability_of(scores) if is_known else UNKNOWN_RELIABILITY
-    found += [*open_criteria, *warnings]
+    all_notes += [*open_criteria, *warnings]
     if settings.reward.kind in ("shrunk", "weighted") and len(in_order) > 1 and estimated(reliability) is None:
         why_none = "assumed, not estimated" if reliability.basis == "assumed" else "unknown"
         kind = settings.reward.kind
-        found.append(f"reward={kind!r} had no effect of reliability: it is {why_none} (docs/rewards.md)")
+        all_notes.append(f"reward={kind!r} had no effect of reliability: it is {why_none} (docs/rewards.md)")
     judges = {"judges": _parts_of_judges(answered, settings)} if len(settings.judges) > 1 else {}
     return GroupResult(
         group.group_id,
@@ -150,7 +150,7 @@ def assemble_result(
         in_order,
         judge_calls=spent.calls,
         usage=spent.usage,
-        warnings=tuple(found),
+        warnings=tuple(all_notes),
         extra={**group.extra, **judges},
         attempts=spent.attempts,
         unusable=spent.unusable,
@@ -176,18 +176,18 @@ def _parts_of_judges(answered: Sequence[Answered], settings: Settings) -> list[d
     """
     parts = []
     for slot, judge in enumerate(settings.judges):
-        own = [done for done in answered if done.ask.slot == slot]
+        answers = [answer for answer in answered if answer.ask.slot == slot]
         scored: set[int] = set()
-        for done in own:
-            for one in done.result.judgments if isinstance(done.result, Reading) else ():
-                match one:
+        for answer in answers:
+            for judgment in answer.result.judgments if isinstance(answer.result, Reading) else ():
+                match judgment:
                     case Rating():
-                        scored.add(one.item)
+                        scored.add(judgment.item)
                     case Comparison():
-                        scored |= {one.first, one.second}
+                        scored |= {judgment.first, judgment.second}
                     case Verdict(item=int(item), met=bool()):
                         scored.add(item)
-        spent = Spent.on(own)
+        spent = Spent.on(answers)
         usage = spent.usage.to_dict()
         parts.append({"judge": judge.judge, "answers": spent.calls, "scored": len(scored), "usage": usage})
     return parts
@@ -300,13 +300,13 @@ def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
     begun = any(
         message.get("role") != "assistant" for trajectory in group.trajectories for message in trajectory.messages[:2]
     )
-    meant = []
+    keys = []
     for key, value in group.extra.items():
         is_near = bool(get_close_matches(key, ["context"], cutoff=0.8))
-        has_messages = isinstance(value, list) and any(isinstance(one, dict) and "role" in one for one in value)
+        has_messages = isinstance(value, list) and any(isinstance(item, dict) and "role" in item for item in value)
         if (is_near and has_messages) or (not begun and (is_near or key in _MEANT_AS_CONTEXT)):
-            meant.append(key)
-    return [f"the judge was not shown {key!r}: what all trajectories begin with goes into 'context'" for key in meant]
+            keys.append(key)
+    return [f"the judge was not shown {key!r}: what all trajectories begin with goes into 'context'" for key in keys]
 
 
 def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
@@ -314,11 +314,11 @@ def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
 
     The presentation orders are then no longer balanced.
     """
-    parents = {done.ask.number: done.ask.parent for done in answered}
+    parents = {answer.ask.number: answer.ask.parent for answer in answered}
     reached = set()
-    for done in answered:
-        if isinstance(done.result, Reading) and done.result.judgments:
-            root = done.ask.number
+    for answer in answered:
+        if isinstance(answer.result, Reading) and answer.result.judgments:
+            root = answer.ask.number
             while (parent := parents[root]) is not None:
                 root = parent
             reached.add(root)
@@ -335,31 +335,35 @@ def why_unscored(
     The status is abstained if the judge answered, else failed. A compared candidate has no score if no chain of
     comparisons links it to the others.
     """
-    about = [done for done in answered if index in done.ask.members]
-    if not about:
+    answers = [answer for answer in answered if index in answer.ask.members]
+    if not answers:
         return "failed", "it was never asked about; the group's warnings say why"
-    scored = {done.ask.slot for done in about if isinstance(done.result, Reading) and index not in done.result.missing}
+    scored = {
+        answer.ask.slot
+        for answer in answers
+        if isinstance(answer.result, Reading) and index not in answer.result.missing
+    }
     if 0 < len(scored) < quorum:
         judges = "1 judge" if len(scored) == 1 else f"{len(scored)} judges"
-        reasons = dict.fromkeys(done.result.reason for done in about if isinstance(done.result, Failure))
+        reasons = dict.fromkeys(answer.result.reason for answer in answers if isinstance(answer.result, Failure))
         others_said = "".join(f"; {reason}" for reason in reasons)
         return "abstained", f"{judges} scored it, and the quorum is {quorum}{others_said}"
-    followed = {done.ask.parent for done in about}
-    poor = [
-        done
-        for done in about
-        if done.ask.number not in followed and (isinstance(done.result, Failure) or index in done.result.missing)
+    followed = {answer.ask.parent for answer in answers}
+    unscored = [
+        answer
+        for answer in answers
+        if answer.ask.number not in followed and (isinstance(answer.result, Failure) or index in answer.result.missing)
     ]
-    deciding = (poor or about)[-1]
+    deciding = (unscored or answers)[-1]
     last = deciding.result
     if index in deciding.omitted:
         return "abstained", deciding.omitted[index]
     linked = ""
     if any(reward is not None for reward in rewards) and any(
         isinstance(judgment, Comparison) and index in (judgment.first, judgment.second)
-        for done in answered
-        if isinstance(done.result, Reading)
-        for judgment in done.result.judgments
+        for answer in answered
+        if isinstance(answer.result, Reading)
+        for judgment in answer.result.judgments
     ):
         linked = _NOT_LINKED
     if isinstance(last, Failure):

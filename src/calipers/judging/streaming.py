@@ -79,13 +79,13 @@ class ResultStream(AsyncIterator[R], Generic[S, R]):
                 self._wanted.set()
             if not self._running and self._exhausted:
                 raise StopAsyncIteration
-            done = await self._news.get()
-            if done is self._drawing:
-                done.result()
+            finished = await self._news.get()
+            if finished is self._drawing:
+                finished.result()
                 self._exhausted = True
             else:
-                number = self._running.pop(done)
-                self._early[number if self._ordered else self._given] = done.result()
+                number = self._running.pop(finished)
+                self._early[number if self._ordered else self._given] = finished.result()
         self._given += 1
         return self._early.pop(self._given - 1)
 

@@ -67,9 +67,11 @@ class TaskCriteria:
             "problem": self.problem,
             "calls": spent.calls,
             "usage": spent.usage.to_dict(),
-            "question": next((done.question for done in self.answered if done.question), None),
+            "question": next((answer.question for answer in self.answered if answer.question), None),
         }
-        refused = [note for done in self.answered if isinstance(done.result, Reading) for note in done.result.warnings]
+        refused = [
+            note for answer in self.answered if isinstance(answer.result, Reading) for note in answer.result.warnings
+        ]
         notes = list(dict.fromkeys(refused))
         before = [note for note in result.warnings if not (self.has_reference and note.startswith(UNUSED_REFERENCE))]
         if not self.criteria and any(trajectory.reward is not None for trajectory in result.trajectories):

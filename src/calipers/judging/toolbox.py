@@ -117,20 +117,20 @@ class Toolbox:
 
     def _diff(self, given: Mapping[str, Any]) -> str:
         name = _text(given, "attempt")
-        other = _text(given, "other") if given.get("other") is not None else TASK
+        base = _text(given, "other") if given.get("other") is not None else TASK
         path = _text(given, "path")
-        before, after = self._file(other, path), self._file(name, path)
+        before, after = self._file(base, path), self._file(name, path)
         if before is None or after is None:
-            missing = [one for one, text in ((other, before), (name, after)) if text is None]
+            missing = [side for side, text in ((base, before), (name, after)) if text is None]
             raise ToolError(f"{' and '.join(missing)} {'has' if len(missing) == 1 else 'have'} no file {path[:200]!r}")
         old, new = before.split("\n"), after.split("\n")
         if max(len(old), len(new)) > _MOST_COMPARED:
             raise ToolError(f"a file has more than {_MOST_COMPARED} lines, too many to compare; read_file shows parts")
-        lines = [_line(line) for line in unified_diff(old, new, f"{other}/{path}", f"{name}/{path}", lineterm="")]
+        lines = [_line(line) for line in unified_diff(old, new, f"{base}/{path}", f"{name}/{path}", lineterm="")]
         return "\n".join(lines) if before != after else "the files are equal"
 
     def _python(self, given: Mapping[str, Any]) -> str:
-        files = json.dumps({name: dict(found) for name, found in self._files.items()})
+        files = json.dumps({name: dict(contents) for name, contents in self._files.items()})
         outcome = shared_sandbox().run([Job(_PROGRAM + _text(given, "code"), stdin=files)])[0]
         if outcome.failure is not None:
             raise ToolError(f"the program failed: {outcome.reason}")
@@ -153,12 +153,12 @@ def _arguments(call: ToolCall) -> Mapping[str, Any]:
     if len(call.arguments) > _MOST_ARGUMENTS:
         raise ToolError(f"the arguments have more than {_MOST_ARGUMENTS} characters")
     try:
-        found = json.loads(call.arguments)
+        arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        arguments = None
+    if not isinstance(arguments, dict):
         raise ToolError("the arguments are not a JSON object")
-    return found
+    return arguments
 
 
 def _text(given: Mapping[str, Any], key: str) -> str:
@@ -217,7 +217,7 @@ class Inspection:
         Returns what is noted of the turn, or a failure if no further turn is allowed. ``question`` is the turn's key in
         the ledger.
         """
-        said, calls = said_and_calls(completion)
+        words, calls = said_and_calls(completion)
         names = ", ".join(dict.fromkeys(call.name for call in calls)) or "nothing that can be read"
         reading = Reading((), "strict", f"called {names}"[:300])
         ask = self.request.ask
@@ -234,7 +234,7 @@ class Inspection:
             results[-1] += f"\n(A turn may have {_MOST_CALLS} calls; {len(calls) - _MOST_CALLS} more were not made.)"
         if turn == TURNS:
             results[-1] += _LAST
-        following = with_results(self.request, said, answered, results, turn=turn)
+        following = with_results(self.request, words, answered, results, turn=turn)
         self.request = replace(following, ask=self._numbered(turn))
         return reading
 

@@ -95,13 +95,13 @@ def coincidences(units: Iterable[Sequence[int]], values: int) -> Array:
 
     A unit with m values counts each ordered pair of them as 1 / (m - 1); one with a single value says nothing.
     """
-    found = np.zeros((values, values))
+    table = np.zeros((values, values))
     for unit in units:
         if len(unit) < 2:
             continue
         counts = np.bincount(unit, minlength=values).astype(float)
-        found += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
-    return found
+        table += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
+    return table
 
 
 def _ordinal_differences(totals: Array) -> Array:
@@ -118,14 +118,14 @@ def _ordinal_differences(totals: Array) -> Array:
 def _alpha(groups: Sequence[Sequence[Label]]) -> Estimate:
     """Return alpha over groups, with the 95 % percentile interval of resampled groups, from a fixed seed."""
     by_group = [_pair_coincidences(group) for group in groups]
-    shared = np.array([one for one in by_group if one.any()])
+    shared = np.array([group_table for group_table in by_group if group_table.any()])
     value = krippendorff_alpha(shared.sum(axis=0)) if len(shared) else None
     if value is None or len(shared) < _LEAST_GROUPS:
         return Estimate(value, None, len(shared))
     generator = np.random.default_rng(_SEED)
     draws = (generator.integers(len(shared), size=len(shared)) for _ in range(_RESAMPLES))
     drawn = [krippendorff_alpha(shared[chosen].sum(axis=0)) for chosen in draws]
-    known = [one for one in drawn if one is not None]
+    known = [alpha for alpha in drawn if alpha is not None]
     if len(known) < _RESAMPLES / 2:
         return Estimate(value, None, len(shared))
     low, high = np.percentile(known, [2.5, 97.5])
@@ -136,24 +136,24 @@ def _pair_coincidences(group: Sequence[Label]) -> Array:
     """Return the coincidences of worse, tied and better over all pairs of a group's candidates."""
     names = sorted({name for label in group for name in label.ranks or ()})
     units = []
-    for one, other in combinations(names, 2):
-        given = [((label.ranks or {}).get(one), (label.ranks or {}).get(other)) for label in group]
-        units.append([1 + (b > a) - (b < a) for a, b in given if a is not None and b is not None])
-    found = coincidences(units, 3)
-    return (found + found[::-1, ::-1]) / 2
+    for first, second in combinations(names, 2):
+        ranks = [((label.ranks or {}).get(first), (label.ranks or {}).get(second)) for label in group]
+        units.append([1 + (b > a) - (b < a) for a, b in ranks if a is not None and b is not None])
+    table = coincidences(units, 3)
+    return (table + table[::-1, ::-1]) / 2
 
 
 def _figures(annotator: str, groups: Sequence[Sequence[Label]]) -> AnnotatorFigures:
-    own = [label for group in groups for label in group if label.annotator == annotator]
+    labels = [label for group in groups for label in group if label.annotator == annotator]
     pairs = [
         (a, b)
-        for label in own
+        for label in labels
         for a, b in combinations([rank for rank in (label.ranks or {}).values() if rank is not None], 2)
     ]
     return AnnotatorFigures(
         annotator,
-        labelled=len(own),
-        cant_tell=sum(rank is None for label in own for rank in (label.ranks or {}).values()),
+        labelled=len(labels),
+        cant_tell=sum(rank is None for label in labels for rank in (label.ranks or {}).values()),
         tied=sum(a == b for a, b in pairs) / len(pairs) if pairs else None,
         alpha=_alpha([_against_others(group, annotator) for group in groups]),
     )
@@ -175,9 +175,9 @@ def combined(labels: Iterable[Label]) -> Mapping[str, float | None]:
         for name in ranks:
             halves.setdefault(name, [])
         known = [(name, rank) for name, rank in ranks.items() if rank is not None]
-        for (one, a), (other, b) in combinations(known, 2):
-            halves[one].append(1 + (a < b) - (a > b))
-            halves[other].append(1 + (b < a) - (b > a))
+        for (first, a), (second, b) in combinations(known, 2):
+            halves[first].append(1 + (a < b) - (a > b))
+            halves[second].append(1 + (b < a) - (b > a))
     return {name: round(sum(won) / (2 * len(won)), 6) if won else None for name, won in halves.items()}
 
 
@@ -197,9 +197,9 @@ def gold_lines(
         on_error(InputError(f"has {_counted(by_group[name])} of the group {name!r}, which is not in {index.path}"))
     for number, name in enumerate(index.ids):
         if name in by_group:
-            found = _with_gold(index, number, by_group[name], on_error)
-            if found is not None:
-                yield found
+            line = _with_gold(index, number, by_group[name], on_error)
+            if line is not None:
+                yield line
 
 
 def _with_gold(
@@ -210,10 +210,10 @@ def _with_gold(
     valid = [label for label in labels if label.content == content]
     if len(valid) < len(labels):
         stale = [label for label in labels if label.content != content]
-        who = ", ".join(sorted({label.annotator for label in stale}))
+        people = ", ".join(sorted({label.annotator for label in stale}))
         on_error(
             InputError(
-                f"the group {group.group_id!r} was labelled ({who}) when its texts were others: these labels do not "
+                f"the group {group.group_id!r} was labelled ({people}) when its texts were others: these labels do not "
                 "count; label it again",
                 source=index.path,
             )
@@ -222,11 +222,11 @@ def _with_gold(
     if all(value is None for value in gold.values()):
         return None
     members = tuple(replace(trajectory, gold=gold.get(trajectory.id)) for trajectory in group.trajectories)
-    given = [
-        {"annotator": one.annotator, "time": one.time, "ranks": dict(one.ranks or {}), "note": one.note}
-        for one in sorted(valid, key=lambda one: (one.time, one.annotator))
+    stated = [
+        {"annotator": label.annotator, "time": label.time, "ranks": dict(label.ranks or {}), "note": label.note}
+        for label in sorted(valid, key=lambda label: (label.time, label.annotator))
     ]
-    return replace(group, trajectories=members).to_dict() | {"labels": given}
+    return replace(group, trajectories=members).to_dict() | {"labels": stated}
 
 
 def _counted(labels: Sequence[Label]) -> str:

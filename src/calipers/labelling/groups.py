@@ -85,18 +85,18 @@ class Blinded:
 
 def blinded(group: TrajectoryGroup, annotator: str) -> Blinded:
     """Return a group as ``annotator`` sees it. Raises InputError for one in which there is nothing to rank."""
-    shared, own = shared_and_own(group)
+    shared, by_member = shared_and_own(group)
     alike: dict[bytes, list[str]] = {}
-    for name, messages in (own or {}).items():
+    for name, messages in (by_member or {}).items():
         if messages:
             alike.setdefault(to_json([_shown(message) for message in messages], lone="replace"), []).append(name)
     if len(alike) < 2:
         raise InputError(f"the group {group.group_id!r} has fewer than two different candidates: nothing to rank")
     sets = list(alike.values())
     random.Random(seed_of(annotator, group.group_id)).shuffle(sets)  # noqa: S311 - an order, no secret
-    candidates = [[_shown(one) for one in (own or {})[names[0]]] for names in sets]
+    candidates = [[_shown(message) for message in (by_member or {})[names[0]]] for names in sets]
     page = {
-        "shared": [_shown(one) for one in shared or ()],
+        "shared": [_shown(message) for message in shared or ()],
         "tools": shown_tools(group),
         "rubric": shown_rubric(group),
         "candidates": candidates,

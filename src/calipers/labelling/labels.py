@@ -68,7 +68,7 @@ def label_from(value: Mapping[str, Any]) -> Label:
         raise InputError(
             "'ranks' must be null, or an object of ids with whole numbers from 1, or null for \"can't tell\""
         )
-    if not isinstance(shown, list) or not all(isinstance(one, str) for one in shown):
+    if not isinstance(shown, list) or not all(isinstance(name, str) for name in shown):
         raise InputError("'shown' must be a list of ids")
     if not isinstance(note, str):
         raise InputError("'note' must be text")
@@ -134,8 +134,8 @@ class LabelFile:
 
     def of(self, annotator: str) -> dict[str, Label]:
         """Return an annotator's labels by group, oldest first."""
-        own = sorted((label for label in self.labels() if label.annotator == annotator), key=lambda label: label.time)
-        return {one.group_id: one for one in own}
+        mine = sorted((label for label in self.labels() if label.annotator == annotator), key=lambda label: label.time)
+        return {label.group_id: label for label in mine}
 
     def refresh(self) -> None:
         """Read the lines that were added since the last time, by whomever."""

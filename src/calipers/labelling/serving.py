@@ -129,9 +129,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> dict[str, Any] | None:
         """Return the JSON object of a request's body, or answer the request with an error and return None."""
         length = self.headers.get("Content-Length", "")
-        own = {f"http://{host}" for host in self.server.hosts}
+        origins = {f"http://{host}" for host in self.server.hosts}
         self.close_connection = True  # whatever is refused here is not read, and would be taken for the next request
-        if self.headers.get("Origin", next(iter(own))) not in own:
+        if self.headers.get("Origin", next(iter(origins))) not in origins:
             self._say(HTTPStatus.FORBIDDEN, "This server takes labels from its own page only.")
         elif self.headers.get_content_type() != "application/json":
             self._say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "A label is sent as application/json.")

@@ -70,13 +70,13 @@ class Session:
         ``group`` is None if there is none.
         """
         self._file.refresh()
-        own = [
+        numbers = [
             number for name in self._file.of(self.annotator) if (number := self._index.numbers.get(name)) is not None
         ]
         number = None if before is None else self._number(before)
-        if number in own:
-            own = own[: own.index(number)]
-        return self._shown(own[-1]) if own else {"group": None, **self.progress()}
+        if number in numbers:
+            numbers = numbers[: numbers.index(number)]
+        return self._shown(numbers[-1]) if numbers else {"group": None, **self.progress()}
 
     def save(self, token: str, ranks: object, note: object, based_on: object) -> dict[str, Any]:
         """Save the ranks of the candidates in the order shown; return once they are on the disk.
@@ -103,8 +103,8 @@ class Session:
 
     def progress(self) -> dict[str, Any]:
         """Return how many groups the annotator has labelled, and how many there are to label."""
-        done = sum(name in self._index.numbers for name in self._file.of(self.annotator))
-        return {"labelled": done, "total": len(self._index) - len(self._bad), "annotator": self.annotator}
+        labelled = sum(name in self._index.numbers for name in self._file.of(self.annotator))
+        return {"labelled": labelled, "total": len(self._index) - len(self._bad), "annotator": self.annotator}
 
     def _save(
         self, seen: Blinded, ranks: Mapping[str, int | None] | None, note: object, based_on: object
@@ -153,9 +153,9 @@ def _checked_ranks(ranks: object, count: int) -> list[int | None]:
     """Return ranks from a page: one for each candidate, without gaps. Raises RefusedLabelError for any other."""
     if not isinstance(ranks, list) or len(ranks) != count:
         raise RefusedLabelError(f"ranks is a list of {count} ranks")
-    given = [rank for rank in ranks if rank is not None]
-    if any(not isinstance(one, int) or isinstance(one, bool) for one in given):
+    stated = [rank for rank in ranks if rank is not None]
+    if any(not isinstance(rank, int) or isinstance(rank, bool) for rank in stated):
         raise RefusedLabelError("a rank is a whole number, or null")
-    if sorted(set(given)) != list(range(1, len(set(given)) + 1)):
+    if sorted(set(stated)) != list(range(1, len(set(stated)) + 1)):
         raise RefusedLabelError("ranks are 1, 2, 3 and so on, without gaps")
     return ranks

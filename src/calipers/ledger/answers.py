@@ -22,13 +22,13 @@ ATTEMPT: Final = "~"
 
 async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
     """Return the ledger's answer to the request with this key, or None."""
-    found = await ledger.look_up(_ANSWER, (key,))
-    if not found:
+    rows = await ledger.look_up(_ANSWER, (key,))
+    if not rows:
         return None
-    text, finish_reason, reasoning, model, given, produced, cached, cost, latency, attempts, logprobs, failed = found[0]
-    counts, numbers = (given, produced, cached, attempts), (latency, 0.0 if cost is None else cost)
+    text, finish_reason, reasoning, model, sent, produced, cached, cost, latency, attempts, logprobs, failed = rows[0]
+    counts, numbers = (sent, produced, cached, attempts), (latency, 0.0 if cost is None else cost)
     if not (
-        all(isinstance(one, str) for one in (text, finish_reason, reasoning, model or ""))
+        all(isinstance(text_field, str) for text_field in (text, finish_reason, reasoning, model or ""))
         and all(isinstance(count, int) and count >= 0 for count in counts)
         and all(finite_number(number) is not None for number in numbers)
     ):
@@ -39,7 +39,7 @@ async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
         finish_reason,
         reasoning,
         model,
-        Usage(given, produced, cached, cost),
+        Usage(sent, produced, cached, cost),
         latency=latency,
         attempts=attempts,
         recorded=True,
@@ -107,16 +107,16 @@ def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
     Raises LedgerError, with a list of the recorded runs, if the run does not exist.
     """
     query = "SELECT id, version, settings, learned FROM runs"
-    found = (
+    rows = (
         ledger.rows(f"{query} ORDER BY id DESC LIMIT 1")
         if run is None
         else ledger.rows(f"{query} WHERE id = ?", (run,))
     )
-    if not found:
+    if not rows:
         runs = ", ".join(str(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")) or "none"
-        what = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
-        raise LedgerError(f"{ledger.name}: {what}.")
-    number, version, settings, learned = found[0]
+        problem = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
+        raise LedgerError(f"{ledger.name}: {problem}.")
+    number, version, settings, learned = rows[0]
     return RecordedRun(number, version, ledger.decoded(settings, recorded_settings), ledger.decoded(learned, _objects))
 
 
@@ -128,7 +128,7 @@ def require_object(recorded: Any) -> dict[str, Any]:
 
 
 def _objects(recorded: Any) -> list[dict[str, Any]]:
-    return [require_object(one) for one in recorded]
+    return [require_object(value) for value in recorded]
 
 
 _MOST_GROUPS = 2000
@@ -143,12 +143,12 @@ def recorded_judgments(ledger: ReadableLedger, settings: Settings) -> Iterator[M
 
     Only runs with the same protocol count. A group that was judged several times with the same requests counts once.
     """
-    slots = {(one.endpoint, one.model): slot for slot, one in enumerate(settings.judges)}
+    slots = {(judge.endpoint, judge.model): slot for slot, judge in enumerate(settings.judges)}
     seen: set[frozenset[str]] = set()
     for run, recorded in _runs(ledger):
-        own = [slots.get((one["endpoint"], one["model"])) for one in recorded["judges"]]
+        slots_in_record = [slots.get((judge["endpoint"], judge["model"])) for judge in recorded["judges"]]
         alike = (recorded.get("protocol"), recorded.get("expected")) == (settings.protocol, settings.question.expected)
-        if not alike or all(one is None for one in own):
+        if not alike or all(slot is None for slot in slots_in_record):
             continue
         for keys, judgments in _groups(ledger, run):
             if keys in seen:
@@ -156,7 +156,7 @@ def recorded_judgments(ledger: ReadableLedger, settings: Settings) -> Iterator[M
             seen.add(keys)
             by_slot: dict[int, list[Judgment]] = {}
             for judgment in judgments:
-                if not isinstance(judgment, Verdict) and (slot := own[judgment.slot]) is not None:
+                if not isinstance(judgment, Verdict) and (slot := slots_in_record[judgment.slot]) is not None:
                     by_slot.setdefault(slot, []).append(replace(judgment, slot=slot))
             if by_slot:
                 yield by_slot
@@ -174,7 +174,7 @@ def settings_of_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -
 
 
 def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
-    judges = [(one["judge"], one["endpoint"], one["model"]) for one in settings["judges"]]
+    judges = [(judge["judge"], judge["endpoint"], judge["model"]) for judge in settings["judges"]]
     return {**settings, "judges": judges, "experience": None, "windows": []}
 
 
@@ -200,12 +200,12 @@ def _groups(ledger: ReadableLedger, run: int) -> Iterator[tuple[frozenset[str], 
 
 
 def _judgments(detail: Mapping[str, Any]) -> list[Judgment]:
-    return [one for recorded in detail.get("judgments", ()) if (one := _judgment(recorded)) is not None]
+    return [judgment for recorded in detail.get("judgments", ()) if (judgment := _judgment(recorded)) is not None]
 
 
 def _judgment(recorded: Mapping[str, Any]) -> Judgment | None:
     """Return a judgment from its recorded fields, or None if this version of calipers does not know its kind."""
-    kind = next((one for one in _KINDS if {field.name for field in fields(one)} == recorded.keys()), None)
+    kind = next((form for form in _KINDS if {field.name for field in fields(form)} == recorded.keys()), None)
     if kind is None:
         return None
     values: dict[str, Any] = {

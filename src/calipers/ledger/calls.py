@@ -114,13 +114,13 @@ class SingleFlight(Generic[T]):
             flying = self._flying.setdefault(loop, {})
         task = asyncio.current_task(loop)
         before = task.cancelling() if task is not None else 0
-        while (other := flying.get(key)) is not None:
+        while (flight := flying.get(key)) is not None:
             try:
-                return await asyncio.shield(other)
+                return await asyncio.shield(flight)
             except asyncio.CancelledError:
                 # Two groups with the same deadline are cancelled together; nothing would ever end a call that begins
                 # now.
-                if not other.cancelled() or (task is not None and task.cancelling() > before):
+                if not flight.cancelled() or (task is not None and task.cancelling() > before):
                     raise  # this caller was cancelled, not the call
         mine: asyncio.Future[T] = loop.create_future()
         flying[key] = mine

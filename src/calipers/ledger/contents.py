@@ -44,14 +44,14 @@ _NUMBERS = frozenset(("input_tokens", "output_tokens", "cached_tokens", "cost_us
 
 def positions_of_groups(ledger: ReadableLedger, run: int) -> dict[str, int]:
     """Return the position of every group of a ledger's run by its id, in input order; of equal ids the first."""
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for group_id, position in ledger.rows(
         "SELECT group_id, position FROM groups WHERE run = ? ORDER BY position", (run,)
     ):
         if not isinstance(position, int) or not isinstance(group_id, str):
             raise ledger.damaged()
-        found.setdefault(group_id, position)
-    return found
+        positions.setdefault(group_id, position)
+    return positions
 
 
 def recorded_results(ledger: ReadableLedger, run: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -61,8 +61,8 @@ def recorded_results(ledger: ReadableLedger, run: int) -> Iterator[tuple[int, di
     """
     query = "SELECT position, result FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
     position = -1
-    while found := ledger.rows(query, (run, position)):
-        position, result = found[0]
+    while rows := ledger.rows(query, (run, position)):
+        position, result = rows[0]
         if not isinstance(position, int):
             raise ledger.damaged()
         yield position, ledger.decoded(result, require_object)
@@ -70,10 +70,10 @@ def recorded_results(ledger: ReadableLedger, run: int) -> Iterator[tuple[int, di
 
 def recorded_group(ledger: ReadableLedger, run: int, position: int) -> dict[str, Any]:
     """Return the group at ``position`` of a ledger's run, an object of a groups file."""
-    found = ledger.rows("SELECT source FROM groups WHERE run = ? AND position = ?", (run, position))
-    if not found:
+    rows = ledger.rows("SELECT source FROM groups WHERE run = ? AND position = ?", (run, position))
+    if not rows:
         raise ledger.damaged()
-    return ledger.decoded(found[0][0], require_object)
+    return ledger.decoded(rows[0][0], require_object)
 
 
 def recorded_questions(ledger: ReadableLedger, run: int, position: int) -> Iterator[RecordedQuestion]:
@@ -82,8 +82,8 @@ def recorded_questions(ledger: ReadableLedger, run: int, position: int) -> Itera
         "SELECT number, cause, outcome, reason, detail, key FROM asks WHERE run = ? AND position = ? ORDER BY number"
     )
     for number, cause, outcome, reason, detail, key in ledger.rows(query, (run, position)):
-        found = ledger.rows(f"SELECT request, {', '.join(_ANSWER)} FROM answers WHERE key = ?", (key,))  # noqa: S608
-        request, *values = found[0] if found else (None,)
+        rows = ledger.rows(f"SELECT request, {', '.join(_ANSWER)} FROM answers WHERE key = ?", (key,))  # noqa: S608
+        request, *values = rows[0] if rows else (None,)
         yield RecordedQuestion(
             number=number,
             cause=str(cause),
@@ -91,7 +91,7 @@ def recorded_questions(ledger: ReadableLedger, run: int, position: int) -> Itera
             reason=None if reason is None else str(reason),
             detail=ledger.decoded(detail, require_object),
             request=None if request is None else ledger.text(request),
-            answer=_checked(ledger, dict(zip(_ANSWER, values, strict=True))) if found else None,
+            answer=_checked(ledger, dict(zip(_ANSWER, values, strict=True))) if rows else None,
         )
 
 
@@ -131,8 +131,8 @@ def exported_rows(ledger: ReadableLedger, run: int | None = None) -> Iterator[di
     for number in sorted(runs):
         positions = "SELECT DISTINCT position FROM asks WHERE run = ? ORDER BY position"
         for (position,) in ledger.rows(positions, (number,)):
-            for index, found in enumerate(ledger.rows(_QUERY, (number, position))):
-                row = dict(zip(_COLUMNS, found, strict=True))
+            for index, values in enumerate(ledger.rows(_QUERY, (number, position))):
+                row = dict(zip(_COLUMNS, values, strict=True))
                 for name in ("request", "source", "judgments", "result"):
                     shown = row[name] is not None and (index == 0 or name not in {"source", "result"})
                     row[name] = ledger.text(row[name]) if shown else None

@@ -42,11 +42,11 @@ class Address:
                 "DATABASE, with the special characters of the password percent-encoded (@ as %40, / as %2F, # as %23)"
             )
         options = parse_qsl(parts.query, keep_blank_values=True)
-        given = [value for name, value in options if name == "schema"]
-        schema = given[-1] if given else _DEFAULT_SCHEMA
+        schemas = [value for name, value in options if name == "schema"]
+        schema = schemas[-1] if schemas else _DEFAULT_SCHEMA
         user = userinfo.partition(":")[0]
         shown = f"postgresql://{user}{'@' if user else ''}{hosts}{parts.path}"
-        if given:
+        if schemas:
             shown += f"?schema={quote(schema)}"
         if not _SCHEMA.fullmatch(schema):
             raise LedgerError(f"{shown}: a schema is named by lower-case letters, digits and underscores")

@@ -71,8 +71,8 @@ class _FailedCalls(Meter):
         """Record a failed call in the ledger. It is on disk after the next turn of the event loop."""
         usage = call.usage or Usage()
         tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cost_usd)
-        about = (len(self.calls), self._key, call.kind, int(call.usage is not None))
-        self._ledger.put(FAILED_CALLS.insert_or_replace, (*self._ask, *about, *tokens, _now()))
+        columns = (len(self.calls), self._key, call.kind, int(call.usage is not None))
+        self._ledger.put(FAILED_CALLS.insert_or_replace, (*self._ask, *columns, *tokens, _now()))
         self._ledger.commit_soon()
         super().add(call)
 
@@ -90,7 +90,7 @@ class Run:
     """
 
     def __init__(self, ledger: WritableLedger, settings: Mapping[str, Any], *, version: str) -> None:
-        learned = [find_learned(ledger, one["endpoint"], one["model"]) for one in settings["judges"]]
+        learned = [find_learned(ledger, judge["endpoint"], judge["model"]) for judge in settings["judges"]]
         self.ledger = ledger
         self.id = ledger.insert(
             "INSERT INTO runs (version, settings, learned, started_at) VALUES (?, ?, ?, ?)",
@@ -236,13 +236,13 @@ def _outcome_json(result: Reading | Failure) -> str:
         if result.failed.count:
             more["failed_calls"] = result.failed.to_dict()
         return json.dumps({"kind": result.kind, "reason": result.reason, "fatal": result.fatal, **more})
-    found: dict[str, Any] = {
+    outcome: dict[str, Any] = {
         "judgments": [{slot: getattr(judgment, slot) for slot in judgment.__slots__} for judgment in result.judgments],
         "missing": result.missing,
     }
     if (canary := result.canary) is not None:
-        found["canary"] = {"kind": canary.kind, "won": canary.won} | ({"alone": True} if canary.alone else {})
-    return to_json_text(found)
+        outcome["canary"] = {"kind": canary.kind, "won": canary.won} | ({"alone": True} if canary.alone else {})
+    return to_json_text(outcome)
 
 
 def _now() -> str:

@@ -32,32 +32,30 @@ class Replayer(Store):
         """
         query = "SELECT position, source FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
         number = -1
-        while found := self._ledger.rows(query, (self.recorded.id, number)):
-            number, source = found[0]
+        while rows := self._ledger.rows(query, (self.recorded.id, number)):
+            number, source = rows[0]
             if not isinstance(number, int):
                 raise self._ledger.damaged()
             self._numbers.append(number)
             yield self._ledger.decoded(source, require_object)
 
     async def begin(self) -> int:
-        """Return the number in the ledger of the next of ``groups``, or -1 for a group that the recorded run does not
-        have.
-        """
+        """Return the ledger's number of the next of ``groups``, or -1 if the recorded run does not have it."""
         return self._numbers.popleft() if self._numbers else -1
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
         """Return the ledger's answer to this request, or raise its recorded failure again."""
         key = ledger_key(request, backend)
-        found = await self._ledger.look_up(
+        rows = await self._ledger.look_up(
             "SELECT key, detail FROM asks WHERE run = ? AND position = ? AND number = ?",
             (self.recorded.id, number, request.ask.number),
         )
-        recorded = str(found[0][0]) if found else key
+        recorded = str(rows[0][0]) if rows else key
         # A request without a key was never sent, because its group's deadline had passed.
         if recorded and recorded.partition(ATTEMPT)[0] != key:
             raise PermanentError("not_recorded", "this version of calipers puts the question differently than recorded")
-        if found and (error := find_failure(self._ledger, found[0][1])) is not None:
-            error.question = found[0][0]
+        if rows and (error := find_failure(self._ledger, rows[0][1])) is not None:
+            error.question = rows[0][0]
             raise error
         completion = await find_answer(self._ledger, recorded or key)
         if completion is None:

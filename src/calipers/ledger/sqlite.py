@@ -71,9 +71,9 @@ class LedgerFile(ReadableLedger):
 
     def check(self) -> None:
         """Raise LedgerError unless SQLite finds the whole ledger file sound."""
-        found = self.rows("PRAGMA integrity_check")
-        if found != [("ok",)]:
-            raise LedgerError(f"{self.path}: the ledger is damaged ({found[0][0]}). {_DAMAGED}")
+        rows = self.rows("PRAGMA integrity_check")
+        if rows != [("ok",)]:
+            raise LedgerError(f"{self.path}: the ledger is damaged ({rows[0][0]}). {_DAMAGED}")
 
     def _found_format(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
@@ -82,12 +82,12 @@ class LedgerFile(ReadableLedger):
         """Raise LedgerError for a file of another format or program, or with more in it than tables."""
         tables = self._connection.execute("SELECT name, type FROM sqlite_master").fetchall()
         # The format is read after the tables, which another run of calipers may be creating.
-        found = self._found_format()
-        if tables and found == 0:
+        stored = self._found_format()
+        if tables and stored == 0:
             raise LedgerError(f"{self.path}: is another program's database, not a ledger; name another file")
-        if found not in (0, FORMAT):
+        if stored not in (0, FORMAT):
             raise LedgerError(
-                f"{self.path}: is a ledger of format {found}, and this version reads only format {FORMAT}: use the "
+                f"{self.path}: is a ledger of format {stored}, and this version reads only format {FORMAT}: use the "
                 "version of calipers that wrote it"
             )
         if odd := [name for name, kind in tables if kind not in ("table", "index")]:
@@ -373,16 +373,16 @@ def require_regular(path: Path) -> int | None:
     Raises LedgerError for what is no regular file: a folder, a pipe, a device, links that lead to themselves.
     """
     try:
-        found = path.stat()
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise LedgerError(f"{path}: the ledger cannot be opened: {reason}") from error
-    if not S_ISREG(found.st_mode):
-        what = "a folder; name a file in it" if S_ISDIR(found.st_mode) else "not a regular file; name another"
-        raise LedgerError(f"{path}: the ledger cannot be opened: it is {what}")
-    return found.st_size
+    if not S_ISREG(status.st_mode):
+        kind = "a folder; name a file in it" if S_ISDIR(status.st_mode) else "not a regular file; name another"
+        raise LedgerError(f"{path}: the ledger cannot be opened: it is {kind}")
+    return status.st_size
 
 
 def ledger_path(location: str | Path) -> Path:

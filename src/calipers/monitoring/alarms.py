@@ -24,8 +24,8 @@ class Alarm:
     advice: str = ""
 
     def __post_init__(self) -> None:
-        given = [value for value in (self.above, self.below) if value is not None]
-        if len(given) != 1 or not math.isfinite(given[0]):
+        bounds = [value for value in (self.above, self.below) if value is not None]
+        if len(bounds) != 1 or not math.isfinite(bounds[0]):
             raise ConfigError(f"the alarm on {self.metric} needs one threshold: above= or below=")
 
     def is_raised(self, metrics: Mapping[str, float]) -> bool:

@@ -26,12 +26,12 @@ def correlations_in_steps(results: Sequence[GroupResult], answers: Sequence[Answ
         [trajectory.reward for result in results for trajectory in result.trajectories if trajectory.reward is not None]
     )
     yield
-    found: dict[str, float | None] = {}
+    figures: dict[str, float | None] = {}
     for pairs_of in (_of_length_and_marks, _of_positions, _of_lost_rewards):
         for name, pairs in pairs_of(results, answers, scale).items():
             yield
-            found[name] = correlation(pairs)
-    return found
+            figures[name] = correlation(pairs)
+    return figures
 
 
 def _of_length_and_marks(results: Sequence[GroupResult], answers: Sequence[Answer], scale: int) -> dict[str, Pairs]:

@@ -30,21 +30,21 @@ def health_in_steps(
     ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
     1. A step takes about a millisecond for a batch of 256 groups of 8.
     """
-    found: dict[str, float | None] = {}
+    figures: dict[str, float | None] = {}
     for of_results in (_outcomes, _spread, _costs):
-        found |= of_results(results)
+        figures |= of_results(results)
         yield
-    found |= staleness_metrics(results)
+    figures |= staleness_metrics(results)
     yield
     if answers:
         for of_answers in (_replies, _changed, _latencies):
-            found |= of_answers(answers)
+            figures |= of_answers(answers)
             yield
-        found |= yield from _repeatability(answers)
-        found |= yield from correlations_in_steps(results, answers)
-    found["audit_disagreement"] = _mean(disagreements)
+        figures |= yield from _repeatability(answers)
+        figures |= yield from correlations_in_steps(results, answers)
+    figures["audit_disagreement"] = _mean(disagreements)
     return {
-        f"judge/{name}": float(value) for name, value in found.items() if value is not None and math.isfinite(value)
+        f"judge/{name}": float(value) for name, value in figures.items() if value is not None and math.isfinite(value)
     }
 
 
@@ -56,7 +56,7 @@ def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
     trajectories = [trajectory for result in results for trajectory in result.trajectories]
     statuses = [trajectory.status for trajectory in trajectories]
     kinds = [{attack.kind for attack in trajectory.attacks} for trajectory in trajectories]
-    found: dict[str, float | None] = {
+    figures: dict[str, float | None] = {
         "groups": len(results),
         "trajectories": len(trajectories),
         "scored_rate": _share(status == "scored" for status in statuses),
@@ -69,8 +69,8 @@ def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
         ),
     }
     for kind in sorted({kind for attacked in kinds for kind in attacked}):
-        found[f"attacks/{kind}"] = sum(kind in attacked for attacked in kinds)
-    return found
+        figures[f"attacks/{kind}"] = sum(kind in attacked for attacked in kinds)
+    return figures
 
 
 def _spread(results: Sequence[GroupResult]) -> dict[str, float | None]:
@@ -140,13 +140,13 @@ def _changed(answers: Sequence[Answer]) -> dict[str, float | None]:
     for answer in answers:
         if answer.served and not answer.recorded:
             by_slot[answer.slot].append(answer.served)
-    found: list[bool] = []
+    changes: list[bool] = []
     for served in by_slot.values():
         new = len(served) // 4
         if new > 1:
             known = set(served[:-new])
-            found += [one not in known for one in served[-new:]]
-    return {"served_change_rate": _share(found)}
+            changes += [model not in known for model in served[-new:]]
+    return {"served_change_rate": _share(changes)}
 
 
 def _latencies(answers: Sequence[Answer]) -> dict[str, float | None]:

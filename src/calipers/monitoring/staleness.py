@@ -32,10 +32,10 @@ class NewestVersion:
         A version that the group states itself comes first. A group without versions stays as it is.
         """
         stated = versions_in(result.extra.get(CURRENT_VERSION))
-        found = [version for versions in _member_versions(result) for version in versions]
-        if not found and not stated:
+        of_members = [version for versions in _member_versions(result) for version in versions]
+        if not of_members and not stated:
             return result
-        known = [*found, *stated] if self._newest is None else [*found, *stated, self._newest]
+        known = [*of_members, *stated] if self._newest is None else [*of_members, *stated, self._newest]
         self._newest = max(known)
         return result if stated else replace(result, extra={**result.extra, CURRENT_VERSION: self._newest})
 
@@ -44,8 +44,8 @@ def staleness_metrics(results: Sequence[GroupResult]) -> dict[str, float | None]
     """Return the health metrics of versions and staleness; an empty dict if no rollout states its version."""
     newest = NewestVersion()
     groups = [(result, _member_versions(result)) for result in map(newest.dated, results)]
-    made = [versions for _, members in groups for versions in members if versions]
-    if not made:
+    dated = [versions for _, members in groups for versions in members if versions]
+    if not dated:
         return {}
     lags = [
         # A version newer than the stated current one is current: an engine may update the policy while a group waits.
@@ -56,8 +56,8 @@ def staleness_metrics(results: Sequence[GroupResult]) -> dict[str, float | None]
         if versions
     ]
     return {
-        "policy_version": max(version for versions in made for version in versions),
-        "version_known_rate": len(made) / sum(len(members) for _, members in groups),
+        "policy_version": max(version for versions in dated for version in versions),
+        "version_known_rate": len(dated) / sum(len(members) for _, members in groups),
         "staleness_mean": sum(lags) / len(lags),
         "staleness_max": max(lags),
         "stale_rate": sum(lag > STALE_AFTER for lag in lags) / len(lags),

@@ -189,12 +189,12 @@ def number_asks(asks: Iterable[Ask], start: int) -> list[Ask]:
 
 def next_ask_number(state: PlanState, asks: Sequence[Ask] = ()) -> int:
     """Return the number of the next ask, given the answered asks and ``asks``, which are planned already."""
-    return max([-1, *(done.ask.number for done in state.answered), *(ask.number for ask in asks)]) + 1
+    return max([-1, *(answer.ask.number for answer in state.answered), *(ask.number for ask in asks)]) + 1
 
 
 def answered_asks(state: PlanState) -> dict[int, Ask]:
     """Return the asks that were answered, by number."""
-    return {done.ask.number: done.ask for done in state.answered}
+    return {answer.ask.number: answer.ask for answer in state.answered}
 
 
 def ancestry_of_ask(ask: Ask, by_number: Mapping[int, Ask]) -> list[Ask]:

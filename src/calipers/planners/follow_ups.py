@@ -48,20 +48,20 @@ class FollowUps:
         """Plan the inner planner's questions, then a follow-up to each answer that needs one."""
         asks = list(self.inner.next_asks(state))
         due: list[Answered] = []
-        for done in state.answered:  # most answers need no follow-up
-            result = done.result
+        for answer in state.answered:  # most answers need no follow-up
+            result = answer.result
             if result.window is not None if isinstance(result, Failure) else result.missing or result.canary:
-                due.append(done)
+                due.append(answer)
         if not due:
             return asks
-        followed = {done.ask.parent for done in state.answered}
+        followed = {answer.ask.parent for answer in state.answered}
         substituted = followed | {ask.parent for ask in asks}
         number = next_ask_number(state, asks)
         for follow_up in (self._ask_for_missing, self._ask_after_decoy, _ask_within_window):
-            for done in due:
-                if done.ask.number in (substituted if isinstance(done.result, Failure) else followed):
+            for answer in due:
+                if answer.ask.number in (substituted if isinstance(answer.result, Failure) else followed):
                     continue
-                ask = follow_up(done, number, state)
+                ask = follow_up(answer, number, state)
                 if ask is not None:
                     asks.append(ask)
                     number += 1
@@ -137,7 +137,7 @@ def _follow_up(ask: Ask, number: int, cause: Cause, **changes: Any) -> Ask:
 
 def _consecutive_asks(ask: Ask, cause: Cause, state: PlanState) -> int:
     """Return how many consecutive asks with this cause led to ``ask``, which counts as well."""
-    return sum(1 for _ in takewhile(lambda other: other.cause == cause, ancestry_of_ask(ask, answered_asks(state))))
+    return sum(1 for _ in takewhile(lambda older: older.cause == cause, ancestry_of_ask(ask, answered_asks(state))))
 
 
 def _drawn_order(items: Sequence[int], number: int, state: PlanState) -> list[int]:
@@ -176,9 +176,9 @@ def _anchors(state: PlanState, presentation: int) -> tuple[tuple[int, float], ..
     """
     rated = [
         judgment
-        for done in state.answered
-        if isinstance(done.result, Reading)
-        for judgment in done.result.judgments
+        for answer in state.answered
+        if isinstance(answer.result, Reading)
+        for judgment in answer.result.judgments
         if isinstance(judgment, Rating) and judgment.presentation == presentation
     ]
     if not rated:

@@ -62,17 +62,17 @@ class Cycle(_Panel):
         return first or number_asks(self._substitutes(state), next_ask_number(state))
 
     def _substitutes(self, state: PlanState) -> Iterator[Ask]:
-        followed = {done.ask.parent for done in state.answered}
+        followed = {reply.ask.parent for reply in state.answered}
         by_number = answered_asks(state)
-        for done in state.answered:
-            # Another judge cannot complete this judge's answer: it would read the anchors on a scale of its own.
-            if not _another_judge_might_answer(done) or done.ask.number in followed or done.ask.anchors:
+        for reply in state.answered:
+            # Another judge cannot complete this judge's reply: it would read the anchors on a scale of its own.
+            if not _another_judge_might_answer(reply) or reply.ask.number in followed or reply.ask.anchors:
                 continue
-            tried = {ask.slot for ask in ancestry_of_ask(done.ask, by_number)}
+            tried = {ask.slot for ask in ancestry_of_ask(reply.ask, by_number)}
             if len(tried) < self.judges:
-                turns = ((done.ask.slot + step) % self.judges for step in range(1, self.judges))
+                turns = ((reply.ask.slot + step) % self.judges for step in range(1, self.judges))
                 slot = next(turn for turn in turns if turn not in tried)
-                yield replace(_moved_to_slot(done.ask, slot, self.judges), cause="substitute", parent=done.ask.number)
+                yield replace(_moved_to_slot(reply.ask, slot, self.judges), cause="substitute", parent=reply.ask.number)
 
 
 class Fallback(_Panel):
@@ -85,19 +85,19 @@ class Fallback(_Panel):
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
         """Plan presentation ``index`` for the judge that scores this group."""
-        slot = max((done.ask.slot for done in state.answered), default=0)
+        slot = max((answer.ask.slot for answer in state.answered), default=0)
         return [_for_slot(ask, slot, self.judges) for ask in self.inner.presentation(state, index)]
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
         """Plan all first questions in one batch; if any failed, all of the next judge."""
         if not state.answered:
             return super().next_asks(state)
-        slot = max(done.ask.slot for done in state.answered)
-        own = [done for done in state.answered if done.ask.slot == slot]
-        if slot + 1 == self.judges or not any(_another_judge_might_answer(done) for done in own):
+        slot = max(answer.ask.slot for answer in state.answered)
+        answers = [answer for answer in state.answered if answer.ask.slot == slot]
+        if slot + 1 == self.judges or not any(_another_judge_might_answer(answer) for answer in answers):
             return ()
-        numbers = {done.ask.number for done in own}
-        firsts = [done.ask.number for done in own if done.ask.parent not in numbers]
+        numbers = {answer.ask.number for answer in answers}
+        firsts = [answer.ask.number for answer in answers if answer.ask.parent not in numbers]
         again = self.inner.next_asks(replace(state, answered=()))
         # Each new ask takes the place of a first one. After further presentations ``firsts`` has more than ``again``.
         asks = (

@@ -35,7 +35,7 @@ class Resolving:
         if asks or not state.answered:
             return asks
         size = len(self.first.presentation(state, 0))
-        roots = [done.ask.number for done in state.answered if done.ask.parent is None]
+        roots = [answer.ask.number for answer in state.answered if answer.ask.parent is None]
         calls = len(roots) // size
         if not _brought_judgments(state, roots[-size:]) or self.should_stop(state.scores, calls=calls):
             return ()
@@ -47,9 +47,9 @@ def _brought_judgments(state: PlanState, roots: Sequence[int]) -> bool:
     """Return whether the asks ``roots``, or follow-ups to them, brought any judgments."""
     by_number = answered_asks(state)
     return any(
-        done.result.judgments and ancestry_of_ask(done.ask, by_number)[-1].number in roots
-        for done in state.answered
-        if isinstance(done.result, Reading)
+        answer.result.judgments and ancestry_of_ask(answer.ask, by_number)[-1].number in roots
+        for answer in state.answered
+        if isinstance(answer.result, Reading)
     )
 
 
@@ -70,21 +70,21 @@ class Swapping:
         if asks:
             return asks
         verdicts = [
-            (judgment, done.ask.sample)
-            for done in state.answered
-            if isinstance(done.result, Reading)
-            for judgment in done.result.judgments
+            (judgment, answer.ask.sample)
+            for answer in state.answered
+            if isinstance(answer.result, Reading)
+            for judgment in answer.result.judgments
             if isinstance(judgment, Comparison)
         ]
-        known = {(one.slot, one.first, one.second) for one, _ in verdicts}
-        asked = {(done.ask.slot, *done.ask.order) for done in state.answered}
+        known = {(comparison.slot, comparison.first, comparison.second) for comparison, _ in verdicts}
+        asked = {(answer.ask.slot, *answer.ask.order) for answer in state.answered}
         swaps: list[Ask] = []
-        for one, sample in verdicts:
-            turned = (one.slot, one.second, one.first)
-            if turned in known or turned in asked or not self._is_worth_it(one, state):
+        for comparison, sample in verdicts:
+            turned = (comparison.slot, comparison.second, comparison.first)
+            if turned in known or turned in asked or not self._is_worth_it(comparison, state):
                 continue
             known.add(turned)
-            swaps.append(Ask(len(swaps), turned[1:], turned[1:], slot=one.slot, sample=sample, cause="swap"))
+            swaps.append(Ask(len(swaps), turned[1:], turned[1:], slot=comparison.slot, sample=sample, cause="swap"))
         return number_asks(swaps, next_ask_number(state))
 
     def _is_worth_it(self, one: Comparison, state: PlanState) -> bool:

@@ -112,11 +112,11 @@ class Checklist:
 
     def _instructions(self) -> list[str]:
         relative = self.grading.mode == "relative"
-        what, under = ("attempt", "name") if relative else ("criterion", "number")
+        unit, under = ("attempt", "name") if relative else ("criterion", "number")
         verdict = f'{_REASON}then "met": true or false' if self.grading.reasons else "true or false"
         return [
-            _RULES.format(what=what) + _RELATIVE_RULE * relative,
-            f"Answer with one JSON object and nothing else: under each {what}'s {under} {verdict}.",
+            _RULES.format(what=unit) + _RELATIVE_RULE * relative,
+            f"Answer with one JSON object and nothing else: under each {unit}'s {under} {verdict}.",
         ]
 
     def _listed(self, ask: Ask, view: RenderedGroup) -> str:

@@ -83,8 +83,8 @@ equal digits mean equal worth. Order and names are random."""
         if spreads := spreads_from_probabilities(completion, request.keys):
             # The scores of a decision endpoint are means already.
             return ScoredReply(request, _on_common_scale(plain, plain.scores), spreads)
-        found = expectations_in_reply(completion.text, completion.logprobs or (), plain.scores)
-        usable = {key: expectation for key, expectation in found.items() if expectation.mass >= MIN_MASS}
+        expectations = expectations_in_reply(completion.text, completion.logprobs or (), plain.scores)
+        usable = {key: expectation for key, expectation in expectations.items() if expectation.mass >= MIN_MASS}
         reading = replace(
             _on_common_scale(plain, plain.scores | {key: expectation.mean for key, expectation in usable.items()}),
             explanations=plain.explanations | {key: expectation.in_words for key, expectation in usable.items()},
@@ -103,7 +103,7 @@ def expectations_in_reply(text: str, logprobs: Logprobs, levels: Mapping[str, fl
     A key is omitted if its digit cannot be found. The digit must follow the key directly, the key must occur once after
     the judge's reasoning, and the digit must equal the level that was read.
     """
-    found = {}
+    expectations = {}
     # Some servers leave reasoning in the text, and reasoning may contain drafts of the answer.
     answer = judges_turn(text) or text
     after = len(text) - len(answer) if text.endswith(answer) else 0
@@ -114,8 +114,8 @@ def expectations_in_reply(text: str, logprobs: Logprobs, levels: Mapping[str, fl
             continue
         expectation = _expectation(text, logprobs, matches[0].start(1))
         if expectation is not None:
-            found[key] = expectation
-    return found
+            expectations[key] = expectation
+    return expectations
 
 
 def _expectation(text: str, logprobs: Logprobs, at: int) -> Expectation | None:

@@ -148,7 +148,7 @@ def draw_candidate_keys(view: RenderedGroup, number: int, salt: str) -> tuple[st
         whole += candidate.body
     texts = [part.encode("ascii", "ignore") for part in whole if isinstance(part, str)]
     # The content's letters of the key alphabet, joined together, contain every key that occurs in the content.
-    taken = b"".join(texts).translate(None, _OTHER_BYTES).decode()
+    letters_in_texts = b"".join(texts).translate(None, _OTHER_BYTES).decode()
     keys: dict[str, None] = {}
     for draw in count():
         # Two letters usually suffice; longer keys follow if the content or the number of candidates uses them up. No
@@ -160,7 +160,7 @@ def draw_candidate_keys(view: RenderedGroup, number: int, salt: str) -> tuple[st
             if len(keys) == number:
                 return tuple(keys)
             key = drawn[at : at + length]
-            if key not in taken:
+            if key not in letters_in_texts:
                 keys[key] = None
     raise AssertionError("count() does not end")
 

@@ -83,8 +83,8 @@ def with_tools(request: JudgeRequest, names: Sequence[str]) -> JudgeRequest:
     """
     first, *rest = request.messages
     text = _INSTRUCTIONS.format(turns=TURNS)
-    told: Message = {**first, "content": f"{first['content']}\n\n{text}"}
-    return replace(request, messages=(told, *rest), schema=None, tools=tuple(_DEFINITIONS[name] for name in names))
+    head: Message = {**first, "content": f"{first['content']}\n\n{text}"}
+    return replace(request, messages=(head, *rest), schema=None, tools=tuple(_DEFINITIONS[name] for name in names))
 
 
 def with_results(
@@ -95,15 +95,15 @@ def with_results(
     The ids of calls are drawn here and not taken from the server, so that the same answers lead to the same question.
     """
     names = [_call_id(turn, place) for place in range(len(calls))]
-    made = [
+    calls_made = [
         {"id": name, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for name, call in zip(names, calls, strict=True)
     ]
-    asked: Message = {"role": "assistant", "content": said or None, "tool_calls": made}
-    told = [
+    asked: Message = {"role": "assistant", "content": said or None, "tool_calls": calls_made}
+    tool_messages = [
         {"role": "tool", "tool_call_id": name, "content": result} for name, result in zip(names, results, strict=True)
     ]
-    return replace(request, messages=(*request.messages, asked, *told))
+    return replace(request, messages=(*request.messages, asked, *tool_messages))
 
 
 def _call_id(turn: int, place: int) -> str:

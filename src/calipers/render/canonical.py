@@ -119,15 +119,15 @@ class Canonicaliser:
 
     def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
         self.calls += 1
-        own = f"c{self.calls}"
-        self.unanswered.setdefault(str(call.get("id") or ""), []).append(own)
+        number = f"c{self.calls}"
+        self.unanswered.setdefault(str(call.get("id") or ""), []).append(number)
         function: Any = call.get("function")
         is_usual = call.keys() == _CALL_KEYS and isinstance(function, Mapping) and function.keys() == _FUNCTION_KEYS
         if is_usual and call["type"] == "function" and isinstance(function["arguments"], str):
             arguments = without_data_urls(function["arguments"], self.elided)
-            return {"id": own, "type": "function", "function": {"name": function["name"], "arguments": arguments}}
+            return {"id": number, "type": "function", "function": {"name": function["name"], "arguments": arguments}}
         rest = {key: value for key, value in call.items() if key not in {"id", "index"}}
-        return {"id": own, **plain_json(rest, self.elided)}
+        return {"id": number, **plain_json(rest, self.elided)}
 
     def _call_answered(self, call_id: str) -> str:
         """Return the canonical id of the call that a tool result answers: the oldest unanswered call with that id."""
@@ -135,7 +135,7 @@ class Canonicaliser:
         if waiting:
             self.answered[call_id] = waiting.pop(0)
         elif call_id not in self.answered:
-            unknown = sum(own.startswith("u") for own in self.answered.values())
+            unknown = sum(call_number.startswith("u") for call_number in self.answered.values())
             self.answered[call_id] = f"u{unknown + 1}"
         return self.answered[call_id]
 
@@ -187,9 +187,7 @@ def plain_json(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa
 
 
 def without_data_urls(text: str, elided: list[str]) -> str:
-    """Replace each base64 data URL in text shown to the judge by a placeholder. ``elided`` gets a line for each data
-    URL.
-    """
+    """Replace base64 data URLs in text shown to the judge by placeholders. ``elided`` gets a line for each."""
     if ";base64," not in text:
         return text
     return _DATA_URL.sub(lambda match: _placeholder(match[1], match[0], elided), text)

@@ -99,8 +99,8 @@ def fit_question(request: JudgeRequest, window: Window | None, frame: Frame) -> 
         left = tuple(item for item in ask.order if item not in omitted)
         if len(real) - count_omitted < fewest:
             break
-        about = replace(ask, members=tuple(item for item in ask.members if item in left), order=left)
-        if (shown := question.shortened(about, sorted(left))) is not None:
+        shorter_ask = replace(ask, members=tuple(item for item in ask.members if item in left), order=left)
+        if (shown := question.shortened(shorter_ask, sorted(left))) is not None:
             return Fitted(shown, {item: question.too_long(item, len(left)) for item in omitted})
     return question.unfit(longest_first)
 
@@ -163,7 +163,7 @@ class _Question:
 
     def unfit(self, longest_first: Sequence[int]) -> Unfit:
         """Return the failure, which names the longest part of the question: instructions, what all share, or who."""
-        view, others = self._request.view, len(self._request.ask.order) - 1
+        view, count_of_others = self._request.view, len(self._request.ask.order) - 1
         head = self.shortener.head(()).least
         around = f"the instructions and the rubric around the candidates, about {int(self._around)} tokens,"
         causes: list[tuple[float, str, int | None]] = [
@@ -172,13 +172,15 @@ class _Question:
         ]
         for item in longest_first[:1]:
             lost = f"without {_names(view, item)}, which is too long, too little is left to compare"
-            causes.append((self.shortener.least[item], lost if others else "its only candidate is too long", item))
+            causes.append(
+                (self.shortener.least[item], lost if count_of_others else "its only candidate is too long", item)
+            )
         _, cause, victim = max(causes, key=lambda known: known[0])
         sizes = (
             f"The question has about {self._needed} tokens and does not fit a window of {self._window.tokens}, "
             f"{self._window.tokens - self._allowed} of them for the reply, even with its longest texts cut"
         )
-        omitted = {} if victim is None else {victim: self.too_long(victim, others)}
+        omitted = {} if victim is None else {victim: self.too_long(victim, count_of_others)}
         return Unfit(Failure("context_window", f"{sizes}: {cause}. {_LARGER.capitalize()}"), omitted)
 
 
@@ -310,9 +312,9 @@ def omission_lines(before: RenderedGroup, after: RenderedGroup, order: Iterable[
     for item in sorted(order):
         candidate = after.candidates[item]
         if candidate.members:  # a canary represents no trajectory
-            which = "trajectory" if len(candidate.members) == 1 else "trajectories"
+            noun = "trajectory" if len(candidate.members) == 1 else "trajectories"
             gaps = candidate.elided[len(before.candidates[item].elided) :]
-            lines += [f"{which} {_names(before, item)}: {gap}" for gap in gaps]
+            lines += [f"{noun} {_names(before, item)}: {gap}" for gap in gaps]
     return tuple(lines)
 
 

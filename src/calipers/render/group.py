@@ -101,8 +101,8 @@ def render_in_steps(
     yield
     bodies = []
     for draft in distinct:
-        own = draft.transcript.blocks[common:]
-        body = refer_to_exhibits(own, names) if own else f"{MARK}{_NO_MESSAGES}\n"
+        blocks = draft.transcript.blocks[common:]
+        body = refer_to_exhibits(blocks, names) if blocks else f"{MARK}{_NO_MESSAGES}\n"
         bodies.append((_offered(draft, distinct, lines) if lines else "") + body)
         if (size := size + len(body)) > _STEP:
             size = 0
@@ -110,7 +110,7 @@ def render_in_steps(
     if "\\u{" in "".join((head, *bodies)):
         head = head.replace("\n", f"{_ESCAPE_LEGEND}\n", 1)
     marker = draw_marker(digest, (head, *bodies, rubric or "", *beside))
-    each = tuple(trajectory.artifacts for trajectory in group.trajectories)
+    artifacts_of_members = tuple(trajectory.artifacts for trajectory in group.trajectories)
     yield
     head_parts = _parts(head, marker)
     candidates = []
@@ -134,7 +134,7 @@ def render_in_steps(
         rubrics=tuple(criteria[draft.members[0]] for draft in distinct) if graded else (),
         gold=tuple([trajectory.gold for trajectory in group.trajectories]),
         metadata=tuple([trajectory.metadata for trajectory in group.trajectories]),
-        artifacts=each if artifacts and (group.artifacts or any(each)) else (),
+        artifacts=artifacts_of_members if artifacts and (group.artifacts or any(artifacts_of_members)) else (),
         task_artifacts=group.artifacts if artifacts else {},
     )
 
@@ -219,7 +219,7 @@ def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:
 
 def _offered(draft: _Draft, drafts: Sequence[_Draft], lines: list[str]) -> str:
     """Return the layout line that names a candidate's tools, or an empty text if all candidates had the same tools."""
-    if all(list(other.transcript.tools) == lines for other in drafts):
+    if all(list(sibling.transcript.tools) == lines for sibling in drafts):
         return ""
     numbers = " ".join(str(lines.index(line) + 1) for line in draft.transcript.tools)
     return f"{MARK}offered tools {numbers}\n" if numbers else f"{MARK}offered no tools\n"
@@ -257,19 +257,19 @@ def _exhibits_in_steps(transcripts: Iterable[Iterable[str]]) -> Steps[dict[str, 
     lengths: set[int] = set()
     recurring: set[int] = set()
     for blocks in transcripts:
-        own: list[str] = []
+        parts: list[str] = []
         for block in blocks:
             if len(block) >= SHORTEST_EXHIBIT or IMAGE in block:
-                own += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
-        for length in map(_text_length, own):
+                parts += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
+        for length in map(_text_length, parts):
             (recurring if length in lengths else lengths).add(length)
-        if own:
-            pieces.append(own)
+        if parts:
+            pieces.append(parts)
             yield
     # Texts of different lengths differ, so most need not be cut out and compared.
     counts: dict[str, int] = {}
-    for own in pieces if recurring else ():
-        for piece in own:
+    for parts in pieces if recurring else ():
+        for piece in parts:
             if _text_length(piece) in recurring and (text := _shareable(piece.removeprefix(MARK))):
                 counts[text] = counts.get(text, 0) + 1
         yield

@@ -78,9 +78,9 @@ class Transcriber:
             if messages:
                 yield
                 after_assistant = messages[-1]["role"] == "assistant"
-            own = list(map(canonicaliser.canonical_message, run))
-            blocks += write_blocks(own, after_assistant=after_assistant)
-            messages += own
+            canonical = list(map(canonicaliser.canonical_message, run))
+            blocks += write_blocks(canonical, after_assistant=after_assistant)
+            messages += canonical
         key = hashlib.blake2b("".join((*blocks, MARK, *lines)).encode(), digest_size=KEY_BYTES).digest()
         return Transcript(key, tuple(messages), tuple(blocks), lines, canonicaliser.omissions())
 

@@ -69,18 +69,18 @@ def extract_checklist(
         )
     verdicts = {id_: row.value for id_ in reader.ids if (row := rows.get(id_)) and row.value is not None}
     missing = {id_: _why(rows.get(id_)) for id_ in reader.ids if id_ not in verdicts}
-    told = {id_: row.reason for id_, row in rows.items() if row.reason}
+    words = {id_: row.reason for id_, row in rows.items() if row.reason}
     undecided = frozenset(id_ for id_ in missing if (row := rows.get(id_)) and row.undecided)
     if surplus and verdicts:
         nothing = dict.fromkeys(reader.ids, WORDS_AROUND)
         doubted = {} if missing else verdicts
-        return ChecklistReading({}, nothing, "rejected", frozenset(), told, WORDS_AROUND, doubt=True, doubted=doubted)
+        return ChecklistReading({}, nothing, "rejected", frozenset(), words, WORDS_AROUND, doubt=True, doubted=doubted)
     return ChecklistReading(
         verdicts,
         missing,
         "rejected" if not verdicts else "partial" if missing else outcome,
         undecided,
-        told,
+        words,
         None if verdicts else next(iter(missing.values()), None),
     )
 
@@ -140,7 +140,7 @@ class _Reader:
             except Rejected:
                 inner = {}
             known = [(row.value, rows[id_].value) for id_, row in inner.items() if id_ in rows]
-            if any(one not in (None, other) for one, other in known) or self._differs(value, rows, depth - 1):
+            if any(first not in (None, second) for first, second in known) or self._differs(value, rows, depth - 1):
                 return True
         return False
 
@@ -201,11 +201,11 @@ class _Reader:
         """Return the only criterion whose text is, contains, or is contained in one of ``names``."""
         for name in names:
             text = _letters(str(name))
-            same = [id_ for id_, own in self._texts.items() if own == text]
+            same = [id_ for id_, criterion in self._texts.items() if criterion == text]
             part = [
                 id_
-                for id_, own in self._texts.items()
-                if len(text) >= _SHORTEST <= len(own) and (text in own or own in text)
+                for id_, criterion in self._texts.items()
+                if len(text) >= _SHORTEST <= len(criterion) and (text in criterion or criterion in text)
             ]
             if len(same or part) == 1:
                 return (same or part)[0]
@@ -222,9 +222,9 @@ class _Reader:
         rows: dict[str, Row] = {}
         surplus = False
         for line in lines:
-            found = _LINE.fullmatch(line[:300].rstrip().strip("|"))
-            id_ = self._match(found["name"]) if found else None
-            row = read_scalar(found["value"]) if found and id_ else None
+            match = _LINE.fullmatch(line[:300].rstrip().strip("|"))
+            id_ = self._match(match["name"]) if match else None
+            row = read_scalar(match["value"]) if match and id_ else None
             if not rows and is_headed(line):
                 raise Rejected("verdicts under another heading", doubt=True)
             if row is None or id_ is None or row.value is None:
@@ -242,12 +242,12 @@ def _number(key: object) -> int | None:
     """Return the number that a key is, alone or after a noun (``question_1``), or None."""
     if isinstance(key, int) and not isinstance(key, bool):
         return key
-    found = (
+    match = (
         re.fullmatch(r"(?:[A-Za-z]{1,12}[\s_#-]{0,2})?(\d{1,6})", key.strip(" *_`#.:"))
         if isinstance(key, str)
         else None
     )
-    return int(found[1]) if found else None
+    return int(match[1]) if match else None
 
 
 def _letters(text: str) -> str:

@@ -67,8 +67,8 @@ def extract_choice(
 
     ``labels`` name two or more candidates: ``A``, ``(a)``, ``Output (a)``, ``**Model A**`` all match label ``A``.
     ``tie`` is the label for a tie and may be one of ``labels``. A label spelled *tie* or *draw* always means a tie.
-    All marks (``[[A]]``), labelled lines (``Verdict: A``) and verdict sentences (``Therefore, Output (a) is better``)
-    must agree.
+    All marks (``[[A]]``), labelled lines (``Verdict: A``), verdict sentences (``Output (a) is better``) and a short
+    last sentence (``No: B.``) must agree.
 
     ``format`` names the format that the judge was asked for (docs/reading.md). The format's own names (``A``,
     ``model_1``) stand for ``labels`` in the order in which the prompt listed the candidates. If all ``labels`` are such
@@ -81,10 +81,10 @@ def extract_choice(
         if format is not None:
             return _choice_in_format(text, labels, spelled, format)
         names = tuple(dict.fromkeys(spelled if tie is None or tie in spelled else (*spelled, tie)))
-        found, outcome = _choice(text, names, tie)
+        choice, outcome = _choice(text, names, tie)
     except Rejected as reject:
         return ChoiceReading(None, "rejected", reject.reason)
-    return ChoiceReading("tie" if found == "tie" else labels[spelled.index(found)], outcome)
+    return ChoiceReading("tie" if choice == "tie" else labels[spelled.index(choice)], outcome)
 
 
 def _choice_in_format(text: str, labels: Sequence[Label], spelled: Sequence[str], name: str) -> ChoiceReading[Label]:
@@ -99,6 +99,7 @@ _KEYS: Final = frozenset(
     {"choice", "winner", "verdict", "preference", "preferred", "selection", "answer", "result", "decision"}
 )
 _LABELLED: Final = rf"(?:(?:my|the|final|overall|your)\s){{0,3}}(?:{'|'.join(sorted(_KEYS))})"
+_BETTER: Final = r"\sis\s(?:the\s)?better\b(?![^.!?\n]*[;:–—])"
 _SENTENCE: Final = r"(?:^|(?<=[.!?]\s))"
 
 
@@ -111,7 +112,7 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     named = rf"[*_`\"'(\[]{{0,4}}(?:(?:the\s)?{NOUN}[\s#:_-]{{0,3}})?[*_`\"'(\[]{{0,4}}{label}[*_`\"')\]]{{0,4}}"
     with_noun = rf"[*_`\"'(\[]{{0,4}}(?:the\s)?{NOUN}[\s#:_-]{{0,3}}[*_`\"'(\[]{{0,4}}{label}[*_`\"')\]]{{0,4}}"
     marked = rf"\[\[\s?{label}\s?\]\]"
-    other = marked.replace("?P<label>", "?P<other>")
+    second_mark = marked.replace("?P<label>", "?P<other>")
     return tuple(
         re.compile(pattern, flags | re.MULTILINE)
         for pattern in (
@@ -119,7 +120,7 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
             rf"(?:^|(?<=[.!?\]]\s))(?:[^.!?\]\n]{{0,18}}[\s:])?{named}(?:\sis\s(?:the\s)?better)?[\s.!]*\Z",
             marked,
             rf"^[\s*_#>-]{{0,6}}{_LABELLED}[*_]{{0,3}}\s?(?:is\s?)?[:：]?[*_\s]{{1,5}}{named}[ \t.]*$",
-            rf"{_SENTENCE}(?:(?:therefore|overall)\b[^.!?\n]{{0,200}}?,\s)?(?:{with_noun}|{other})\sis\s(?:the\s)?better\b",
+            rf"{_SENTENCE}(?:(?:therefore|overall)\b[^.!?\n]{{0,200}}?,\s)?(?:{with_noun}|{second_mark}){_BETTER}",
             rf"{_SENTENCE}(?:therefore,?\s)?i\s(?:choose|prefer|pick|select)\s{named}(?=[\s.]|$)(?!\s(?:or|and)\b)",
         )
     )
@@ -162,9 +163,9 @@ def _marked(text: str, labels: tuple[str, ...]) -> list[str]:
 
 
 def _agreed(named: Sequence[str | None], forms: dict[str, str]) -> str:
-    found = {None if name is None else forms.get(name) or forms.get(name.casefold()) for name in named}
-    choice = found.pop()
-    if found or choice is None:
+    choices = {None if name is None else forms.get(name) or forms.get(name.casefold()) for name in named}
+    choice = choices.pop()
+    if choices or choice is None:
         raise Rejected("marks that contradict each other, or name none of the labels", doubt=True)
     return choice
 

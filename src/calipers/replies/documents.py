@@ -106,7 +106,7 @@ def unescaped(text: str) -> str:
 
 def has_words_around(text: str, documents: Sequence[Document]) -> bool:
     """Whether there are words before, between or after the documents of a reply, an introducing line apart."""
-    between = (text[one.end : two.start].strip(" \n,;") for one, two in pairwise(documents))
+    between = (text[first.end : second.start].strip(" \n,;") for first, second in pairwise(documents))
     return (
         is_text_before(text[: documents[0].start])
         or is_text_after(text[documents[-1].end :])
@@ -118,8 +118,8 @@ def find_documents(text: str) -> list[Document]:
     """Return the JSON documents in a text, in order, up to the first that is broken or cut off."""
     documents: list[Document] = []
     at = 0
-    while len(documents) < _MOST_DOCUMENTS and (found := _START.search(text, at)):
-        document = _document_at(text, found.start())
+    while len(documents) < _MOST_DOCUMENTS and (start := _START.search(text, at)):
+        document = _document_at(text, start.start())
         documents.append(document)
         if document.node is None or document.cut:
             break
@@ -149,8 +149,8 @@ def _integer(digits: str) -> int | float:
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:
     """Build a dict, or ``Pairs`` if a key repeats, because a dict would silently drop all but the last value."""
-    found = dict(pairs)
-    return found if len(found) == len(pairs) else Pairs(pairs)
+    members = dict(pairs)
+    return members if len(members) == len(pairs) else Pairs(pairs)
 
 
 _DECODER: Final = json.JSONDecoder(strict=False, object_pairs_hook=_object, parse_int=_integer)
@@ -237,11 +237,11 @@ class _Tolerant:
             if key is not _CUT and any(char in key for char in '"{}[]\n'):
                 raise _BrokenError
             return key
-        found = _KEY.match(self.text, self.at)
-        if found is None:
+        match = _KEY.match(self.text, self.at)
+        if match is None:
             raise _BrokenError
-        self.at = found.end()
-        return found[0].strip()
+        self.at = match.end()
+        return match[0].strip()
 
     def _list(self, depth: int) -> list[Any]:
         self.at += 1
@@ -277,14 +277,14 @@ class _Tolerant:
         return _CUT
 
     def _scalar(self) -> Any:
-        found = _BARE.match(self.text, self.at)
-        if found is None and self.at < len(self.text):
+        match = _BARE.match(self.text, self.at)
+        if match is None and self.at < len(self.text):
             raise _BrokenError
-        self.at = found.end() if found else self.at
-        if found is None or self.at == len(self.text):
+        self.at = match.end() if match else self.at
+        if match is None or self.at == len(self.text):
             self.is_cut = True
             return _CUT
-        word = re.split(r"//|#|/\*", found[0])[0].strip()
+        word = re.split(r"//|#|/\*", match[0])[0].strip()
         if word.lower() in _LITERALS:
             return _LITERALS[word.lower()]
         try:

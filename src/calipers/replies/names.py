@@ -24,8 +24,8 @@ def bare_name(folded: str) -> str:
     """Return a folded name without a noun before it and without zeros before a number."""
     bare = folded
     for _ in range(2):  # trajectory id="1"
-        found = _NOUN_BEFORE.match(bare)
-        bare = bare[found.end() :].strip(_STRIPPED) if found else bare
+        noun = _NOUN_BEFORE.match(bare)
+        bare = bare[noun.end() :].strip(_STRIPPED) if noun else bare
     return bare.lstrip("0") or "0" if bare.isascii() and bare.isdecimal() else bare
 
 

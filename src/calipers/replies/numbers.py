@@ -45,13 +45,13 @@ def read_value(raw: object, scale: Scale, top: float | None = None) -> Value | s
         return _value(float(raw), top, scale)
     if not isinstance(raw, str):
         return "its score cannot be read"
-    found = _SCORE.fullmatch(raw[:60].translate(_WIDE).strip(_AROUND))
-    if found is None:
+    match = _SCORE.fullmatch(raw[:60].translate(_WIDE).strip(_AROUND))
+    if match is None:
         return "its score cannot be read"
-    number = _number(found["number"])
-    if number is None or (found["percent"] and 0 < number < 1):
+    number = _number(match["number"])
+    if number is None or (match["percent"] and 0 < number < 1):
         return "its score cannot be read"
-    stated = 100.0 if found["percent"] else float(found["top"]) if found["top"] else top
+    stated = 100.0 if match["percent"] else float(match["top"]) if match["top"] else top
     return _value(number, stated, scale)
 
 

@@ -44,5 +44,5 @@ def _entries(node: Any, depth: int = _DEEPEST) -> Iterator[ProposedCriterion]:
                 yield ProposedCriterion(" ".join(text.split()), float(points), pairs.get("veto") is True)
             return
         inner = list(pairs.values())
-    for one in inner[:_WIDEST] if depth else ():
-        yield from _entries(one, depth - 1)
+    for part in inner[:_WIDEST] if depth else ():
+        yield from _entries(part, depth - 1)

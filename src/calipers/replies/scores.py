@@ -116,10 +116,10 @@ def extract_scores(
         if format is not None:
             return _in_format(text, ids, format, scale, cut=cut)
         assert scale is not None  # noqa: S101 - set above
-        found = _as_asked(text, ids, scale) or _Reader(Names(ids), scale, is_whole=finish_reason == "stop").read(
+        verdict = _as_asked(text, ids, scale) or _Reader(Names(ids), scale, is_whole=finish_reason == "stop").read(
             condense_reply(text)
         )
-        return _checked(found, ids, scale, cut=cut)
+        return _checked(verdict, ids, scale, cut=cut)
     except Rejected as reject:
         missing, truncated = dict.fromkeys(ids, reject.reason), reject.truncated or cut
         return ScoreReading({}, missing, "rejected", reason=reject.reason, doubt=reject.doubt, truncated=truncated)
@@ -130,14 +130,16 @@ def _in_format(text: str, ids: tuple[str, ...], name: str, scale: Scale | None, 
     from calipers.replies.formats.values import stated_scores  # noqa: PLC0415 - likewise
 
     form = format_named(name, "scores")
-    own = form.scale or scale or (0, 1)
-    asked = scale or own
+    form_scale = form.scale or scale or (0, 1)
+    asked = scale or form_scale
     if form.numbers == "named":
         text = text if any("_" in id_ for id_ in ids) else text.replace("_", " ")
-        reading = extract_scores(text, ids, scale=own, finish_reason="length" if cut else None)
+        reading = extract_scores(text, ids, scale=form_scale, finish_reason="length" if cut else None)
     else:
-        reading = _checked(_Found(dict(stated_scores(text, ids, form, own, cut=cut))), ids, own, cut=False)
-    return replace(reading, scores={id_: _converted(score, own, asked) for id_, score in reading.scores.items()})
+        reading = _checked(
+            _Found(dict(stated_scores(text, ids, form, form_scale, cut=cut))), ids, form_scale, cut=False
+        )
+    return replace(reading, scores={id_: _converted(score, form_scale, asked) for id_, score in reading.scores.items()})
 
 
 def _converted(score: float, own: Scale, asked: Scale) -> float:
@@ -181,7 +183,7 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
     if not values:
         raise Rejected("no verdict in the reply")
     wanted = frozenset(ids)
-    told = {id_: words for id_, words in found.explanations.items() if id_ in wanted}
+    explanations = {id_: words for id_, words in found.explanations.items() if id_ in wanted}
     scores = {id_: value.number for id_, value in values.items()}
     missing: dict[str, str] = {}
     if len(values) < len(ids):
@@ -192,12 +194,12 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
         are_low = all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in numbers)
         counts = are_low if off else any(number > scale[0] for number in numbers)  # zeros alone may be a refusal
         missing, doubted = dict.fromkeys(ids, reason), scores if numbers and counts else {}
-        return ScoreReading({}, missing, "rejected", told, reason, doubt=True, truncated=cut, doubted=doubted)
+        return ScoreReading({}, missing, "rejected", explanations, reason, doubt=True, truncated=cut, doubted=doubted)
     return ScoreReading(
         scores,
         missing,
         "partial" if missing else found.outcome,
-        told,
+        explanations,
         "; ".join(dict.fromkeys(missing.values())) or None,
         truncated=cut and bool(missing),
     )
@@ -207,7 +209,7 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
 
 _SCORED: Final = (
     r"[*_\"'`]{0,3}(?:\s?\([^()\n]{0,20}\))?(?:\s{0,3}[:：=]{1,2}|\s[–—-]\s)[*_\"'`\s]{0,4}"
-    rf"(?P<score>{SCORE})(?![\w.,]*\w)"
+    rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"\bscores?(?![\w-]){_SCORED}", re.IGNORECASE)
 
@@ -222,11 +224,11 @@ def _is_contradicted(id_: str, value: Value, words: str, remark: str, scale: Sca
         return True
     stated = list(_LABELLED.finditer(words[:4000])) if "score" in words.lower() else []
     if id_ in words or id_ in remark:
-        own = rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])"
-        stated += re.finditer(own, f"{words[:4000]}\n{remark[:4000]}")
+        labelled = rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])"
+        stated += re.finditer(labelled, f"{words[:4000]}\n{remark[:4000]}")
     for match in stated[:20]:
-        other = read_value(match["score"], scale)
-        if isinstance(other, Value) and abs(other.number - value.number) > 1e-9 * max(1, abs(scale[1])):
+        counter = read_value(match["score"], scale)
+        if isinstance(counter, Value) and abs(counter.number - value.number) > 1e-9 * max(1, abs(scale[1])):
             return True
     return False
 
@@ -316,12 +318,12 @@ class _Reader:
             return read
         body = answer_of(text)
         documents = find_documents(body)
-        found = self._documents(body, documents) if documents else None
-        if found is None:
+        reading = self._documents(body, documents) if documents else None
+        if reading is None:
             if "{" in body:
                 raise Rejected(_OTHER_KEYS)
             return self._lines(body, is_whole=self.is_whole or not text.endswith(body))
-        return found
+        return reading
 
     # --- documents ---
 
@@ -332,23 +334,23 @@ class _Reader:
         inner = strip_fence(body)
         alone = len(documents) == 1 and documents[0].end - documents[0].start == len(inner)
         read = [(document, self._node(document.node, whole=alone)) for document in documents]
-        verdicts = [(document, found) for document, found in read if found.is_verdict()]
+        verdicts = [(document, part) for document, part in read if part.is_verdict()]
         if documents[-1].cut and not self._is_closed(body, *read[-1]):
             raise Rejected("the reply ends inside its verdict", truncated=True)
-        has_key = any(plain_key(key) in ("scores", "score") for one in documents for key, _ in pairs_of(one.node))
+        has_key = any(plain_key(key) in ("scores", "score") for doc in documents for key, _ in pairs_of(doc.node))
         if not verdicts or (not has_key and is_headed(body[: documents[0].start])):
             return None
-        found = verdicts[0][1]
-        for _, other in verdicts[1:]:
-            for id_, value in other.values.items():
-                found.add(id_, value)
-            found.doubts += other.doubts
-            found.explanations |= other.explanations
-            found.surplus |= other.surplus
-            found.remark += other.remark
-        found.outcome = "strict" if all(document.strict for document, _ in verdicts) else "repaired"
-        found.surplus |= len(verdicts) < len(documents) or has_words_around(body, documents)
-        return found
+        verdict = verdicts[0][1]
+        for _, later in verdicts[1:]:
+            for id_, value in later.values.items():
+                verdict.add(id_, value)
+            verdict.doubts += later.doubts
+            verdict.explanations |= later.explanations
+            verdict.surplus |= later.surplus
+            verdict.remark += later.remark
+        verdict.outcome = "strict" if all(document.strict for document, _ in verdicts) else "repaired"
+        verdict.surplus |= len(verdicts) < len(documents) or has_words_around(body, documents)
+        return verdict
 
     def _is_closed(self, body: str, document: Document, found: _Found) -> bool:
         """Whether only brackets are missing at the end of a verdict: all ids have scores, and a bracket follows."""
@@ -358,10 +360,12 @@ class _Reader:
 
     def _node(self, node: Any, *, whole: bool, depth: int = 0) -> _Found:
         """Return the verdict in a JSON document; ``whole``: the reply is nothing else, so that position may count."""
-        found = self._verdict(node, whole=whole, depth=depth)
-        if found.values and self._differs(node, found.values, self.names.ids[0] if len(self.names.ids) == 1 else None):
-            found.doubts.append(TWO_VERDICTS)
-        return found
+        reading = self._verdict(node, whole=whole, depth=depth)
+        if reading.values and self._differs(
+            node, reading.values, self.names.ids[0] if len(self.names.ids) == 1 else None
+        ):
+            reading.doubts.append(TWO_VERDICTS)
+        return reading
 
     def _differs(self, node: Any, values: Mapping[str, Value | str], owner: str | None, depth: int = 0) -> bool:
         """Whether a node gives a candidate another score than ``values``. ``owner``: whose object the node is in."""
@@ -380,44 +384,44 @@ class _Reader:
                 if self._differs(value, values, id_ or owner, depth + 1):
                     return True
             elif known := values.get(id_ or (owner if "score" in plain and plain not in _TOPS else None) or ""):
-                given = read_value(value, self.scale, known.top if isinstance(known, Value) else None)
-                if isinstance(given, Value) and given != known:
+                stated = read_value(value, self.scale, known.top if isinstance(known, Value) else None)
+                if isinstance(stated, Value) and stated != known:
                     return True
         return False
 
     def _verdict(self, node: Any, *, whole: bool, depth: int) -> _Found:
-        found = _Found()
+        reading = _Found()
         if not pairs_of(node):
-            self._list(list(node) if is_list(node) else (), found, whole=whole)
-            return found
-        fields = self._fields(node, found)
+            self._list(list(node) if is_list(node) else (), reading, whole=whole)
+            return reading
+        fields = self._fields(node, reading)
         if fields.get("role") in ("user", "system", "tool", "developer"):
             return _Found()
         if "scores" not in fields and (inner := _wrapped(fields)) is not None and depth < _MAX_DEPTH:
             wrapped = self._node(inner, whole=whole and "arguments" in fields, depth=depth + 1)
-            wrapped.doubts += found.doubts
+            wrapped.doubts += reading.doubts
             return wrapped
         if "score" in fields and "scores" not in fields:
-            self._row(node, found, alone=len(self.names.ids) == 1)
-            return found
+            self._row(node, reading, alone=len(self.names.ids) == 1)
+            return reading
         if "scores" in fields:
-            self._scores(fields, found, whole=whole)
+            self._scores(fields, reading, whole=whole)
         else:
-            self._keyed(list(pairs_of(node)), found)
-        found.surplus = bool(found.values) and not all(
+            self._keyed(list(pairs_of(node)), reading)
+        reading.surplus = bool(reading.values) and not all(
             key in _BESIDE
             or self.names.match(key) is not None
             or (key.endswith(("id", "ids", "names")) and is_list(value))
             for key, value in fields.items()
         )
-        found.remark = "\n".join(
+        reading.remark = "\n".join(
             words for key, words in fields.items() if key in {"explanations", *EXPLAINING} and isinstance(words, str)
         )
         for key, words in pairs_of(fields.get("explanations")):
             id_ = self.names.match(key)
             if id_ is not None and isinstance(words, str):
-                found.explanations.setdefault(id_, words)
-        return found
+                reading.explanations.setdefault(id_, words)
+        return reading
 
     def _fields(self, node: Any, found: _Found) -> dict[str, Any]:
         """Return an object's values by plain key. A key with two values, and an error, are doubts."""
@@ -528,27 +532,31 @@ class _Reader:
         if len(self.names.ids) == 1 and (alone := self._single(lines)):
             return alone
         if len(lines) == 1:
-            if found := self._in_order(lines[0]):
-                return found
+            if reading := self._in_order(lines[0]):
+                return reading
             lines = re.split(r"[,;](?=\s*[^\d\s])", lines[0])
-        found = _Found(outcome="text")
+        reading = _Found(outcome="text")
         column, lines = _score_column(lines)
         if len(lines) > 1 and _ROW.fullmatch(lines[0][:300]) is None and is_introduction(lines[0]):
             del lines[0]
         for line in lines:
-            self._line(line[:300], column, found)
+            self._line(line[:300], column, reading)
         if not is_whole and body[-1:].isdigit() and (last := _ROW.fullmatch(lines[-1][:300])):
-            found.values.pop(self.names.match(last["name"]) or "", None)
-        if not found.values:
+            reading.values.pop(self.names.match(last["name"]) or "", None)
+        if not reading.values:
             raise Rejected("no verdict in the reply")
-        if found.surplus and found.values.keys() != self.names.known.keys():
+        if reading.surplus and reading.values.keys() != self.names.known.keys():
             raise Rejected(WORDS_AROUND, doubt=True)
-        return found
+        return reading
 
     def _line(self, line: str, column: int | None, found: _Found) -> None:
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if column is not None and len(cells) > column:
-            name, score = next((cell for cell in cells if self.names.match(cell)), cells[0]), cells[column]
+            score = cells.pop(column)
+            named = [cell for cell in cells if self.names.match(cell)] or cells[:1]
+            if len(named) > 1:
+                raise Rejected("a row that may be about two candidates", doubt=True)
+            name = named[0]
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
         elif not found.values and is_headed(line):
@@ -579,12 +587,12 @@ class _Reader:
         value = read_value(last.strip(" .*_`"), self.scale)
         if len(lines) == 1 and isinstance(value, Value):
             return _Found({id_: value}, outcome="text")
-        labelled = {line: found for line in lines if (found := _LABEL.fullmatch(line.strip()[:300]))}
+        labelled = {line: label for line in lines if (label := _LABEL.fullmatch(line.strip()[:300]))}
         if lines[-1] not in labelled:
             return None
-        scored = [found for found in labelled.values() if re.search(r"score|rating", found["label"], re.IGNORECASE)]
-        chosen = scored or [found for found in labelled.values() if found["label"] == labelled[lines[-1]]["label"]]
-        values = {read_value(found["score"], self.scale) for found in chosen}
+        scored = [match for match in labelled.values() if re.search(r"score|rating", match["label"], re.IGNORECASE)]
+        chosen = scored or [match for match in labelled.values() if match["label"] == labelled[lines[-1]]["label"]]
+        values = {read_value(match["score"], self.scale) for match in chosen}
         if len(values) > 1:
             raise Rejected(TWO_VERDICTS, doubt=True)
         return _Found({id_: values.pop()}, outcome="text")
@@ -621,8 +629,8 @@ def _stated_top(fields: Mapping[str, Any], outer: float | None = None) -> float 
     """
     tops = set()
     for stated in (fields[key] for key in _TOPS if fields.get(key) is not None):
-        found = re.fullmatch(r"\s*(?:0\s?(?:-|–|to|\.\.)\s?)?(\d{1,4}(?:\.\d)?)\s*", str(stated))
-        tops.add(float(found[1]) if found and float(found[1]) else -1.0)
+        match = re.fullmatch(r"\s*(?:0\s?(?:-|–|to|\.\.)\s?)?(\d{1,4}(?:\.\d)?)\s*", str(stated))
+        tops.add(float(match[1]) if match and float(match[1]) else -1.0)
     return outer if not tops else tops.pop() if len(tops) == 1 else -1.0
 
 
@@ -642,7 +650,6 @@ def _score_column(lines: Sequence[str]) -> tuple[int | None, list[str]]:
     if first.count("|") < 1 or re.search(r"\d", first):
         return None, list(lines)
     cells = [plain_key(cell) for cell in first.strip("|").split("|")]
-    scores = [place for place, cell in enumerate(cells) if cell == "score"]
-    if len(scores) != 1:
+    if sum("score" in cell for cell in cells) != 1 or "score" not in cells:
         raise Rejected("a table without one column of scores", doubt=True)
-    return scores[0], list(lines[1:])
+    return cells.index("score"), list(lines[1:])

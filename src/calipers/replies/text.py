@@ -124,14 +124,14 @@ def _documents(text: str) -> list[tuple[int, int]]:
     """Return the spans of strict JSON documents in a reply, outermost first. The number of attempts is bounded."""
     spans = []
     at, tries = 0, 0
-    while tries < _MOST_DOCUMENTS and (found := _DOCUMENT_START.search(text, at)):
+    while tries < _MOST_DOCUMENTS and (start := _DOCUMENT_START.search(text, at)):
         tries += 1
-        at = found.start() + 1
+        at = start.start() + 1
         try:
-            _, end = _DECODER.raw_decode(text, found.start())
+            _, end = _DECODER.raw_decode(text, start.start())
         except (ValueError, RecursionError):  # not JSON, or nested too deep to be a verdict
             continue
-        spans.append((found.start(), end))
+        spans.append((start.start(), end))
         at = end
     return spans
 
@@ -139,11 +139,11 @@ def _documents(text: str) -> list[tuple[int, int]]:
 def strip_fence(text: str) -> str:
     """Remove surrounding white space and one Markdown fence around the whole reply."""
     text = text.strip()
-    found = _FENCE.match(text) if text[:3] in ("```", "~~~") else None
-    if found is None:
+    fence = _FENCE.match(text) if text[:3] in ("```", "~~~") else None
+    if fence is None:
         return text
-    body = text[found.end() :].removesuffix(found[1]).strip()
-    return text if found[1] in body else body
+    body = text[fence.end() :].removesuffix(fence[1]).strip()
+    return text if fence[1] in body else body
 
 
 # --- words around a verdict -------------------------------------------------------------------------------------------
@@ -162,6 +162,9 @@ _INTRODUCTION: Final = re.compile(
     re.IGNORECASE,
 )
 """A line that does nothing but name the verdict below it. Any other word may void it: ``Not the scores:``."""
+_NAMES_VERDICT: Final = re.compile(
+    r"\b(?:scores?|verdicts?|evaluations?|ratings?|results?|json)\b[^.!?\n]{0,30}[:：]\W{0,4}\Z", re.IGNORECASE
+)
 
 
 def is_text_before(text: str) -> bool:
@@ -173,7 +176,7 @@ def is_text_before(text: str) -> bool:
 def is_headed(text: str) -> bool:
     """Whether the last line before values names something else than the verdict: ``Errors:``, ``"answers": {``."""
     lines = _lines_before(text)
-    return bool(lines) and lines[-1].rstrip("\"'*_` ")[-1:] in (":", "：") and not is_introduction(lines[-1])
+    return bool(lines) and lines[-1].rstrip("\"'*_` ")[-1:] in (":", "：") and not _NAMES_VERDICT.search(lines[-1])
 
 
 def _lines_before(text: str) -> list[str]:

@@ -153,11 +153,11 @@ def read_single(body: str) -> bool:
     if isinstance(row.value, bool):
         return row.value
     marks = _MARK.findall(body)
-    lines = [found["word"] for found in _LINE.finditer(body)]
-    said = {read_scalar(word).value for word in [*marks, *lines]} or _in_first_word(body)
-    if len(said) > 1:
+    lines = [match["word"] for match in _LINE.finditer(body)]
+    verdicts = {read_scalar(word).value for word in [*marks, *lines]} or _in_first_word(body)
+    if len(verdicts) > 1:
         raise Rejected(TWO_VERDICTS, doubt=True)
-    met = said.pop() if said else None
+    met = verdicts.pop() if verdicts else None
     if not isinstance(met, bool):
         raise Rejected("no verdict in the reply")
     return met
@@ -178,10 +178,10 @@ def read_row(value: Any) -> Row:
         return Row(None, ERROR_BESIDE, doubt=True)
     if repeated or len({row.value for row in read if row.value is not None}) > 1:
         return Row(None, TWO_VERDICTS, doubt=True)
-    said = {read_scalar(found["word"]).value for text in words for found in LABELLED.finditer(text[:4000])}
-    said |= {_WORDS[word] for text in words if (word := _folded(text)) in ("met", "not met", "unmet")}
+    in_words = {read_scalar(match["word"]).value for text in words for match in LABELLED.finditer(text[:4000])}
+    in_words |= {_WORDS[word] for text in words if (word := _folded(text)) in ("met", "not met", "unmet")}
     is_refusal = row.value is False and any(map(REFUSES.match, words))
-    if isinstance(row.value, bool) and (said - {row.value, None} or is_refusal):
+    if isinstance(row.value, bool) and (in_words - {row.value, None} or is_refusal):
         return Row(None, CONTRADICTED, doubt=True)
     reason = next((fields[key] for key in ("reason", "explanation", "why", "rationale", "reasoning", "justification")
                    if isinstance(fields.get(key), str) and fields[key].strip()), None)  # fmt: skip
@@ -198,8 +198,8 @@ def read_scalar(value: object) -> Row:
         return Row(value == 1) if value in (0, 1) else Row(None, f"{value:.6g} is neither met nor not met")
     word = _folded(str(value)[:400])
     if word not in _WORDS:
-        said = _in_first_word(str(value)[:400])
-        return Row(said.pop()) if len(said) == 1 else Row(None, "its value is neither met nor not met")
+        verdicts = _in_first_word(str(value)[:400])
+        return Row(verdicts.pop()) if len(verdicts) == 1 else Row(None, "its value is neither met nor not met")
     met = _WORDS[word]
     return Row(met) if met is not None else Row(None, "the judge could not tell", undecided=True)
 
@@ -207,11 +207,11 @@ def read_scalar(value: object) -> Row:
 def _in_first_word(text: str) -> set[bool | None]:
     """Return the verdicts in a text that begins with "yes" or "no": this one, and those of later words.
 
-    After a comma the sentence has to say the verdict again ("No, it is not correct"), for it may turn it round.
+    Within a sentence it has to be said again ("No, it is not correct"), for what follows may turn it round.
     """
     first = _FIRST.fullmatch(text)
     if first is None or (
-        first["end"] == "," and _WORD.search(re.split(r"[.;!?\n]", first["rest"], maxsplit=1)[0]) is None
+        first["end"] in ",:–—-" and _WORD.search(re.split(r"[.;!?\n]", first["rest"], maxsplit=1)[0]) is None
     ):
         return set()
     return {_WORDS[_folded(word)] for word in (first["word"], *_WORD.findall(first["rest"]))}

@@ -27,22 +27,22 @@ def details_of(judged: Judged) -> dict[str, Any]:
     if no ledger has them; ``lines`` are the lines that they share.
     """
     result = judged.result
-    shared, own = shared_and_own(judged.group)
+    shared, by_id = shared_and_own(judged.group)
     gold = _gold_of(judged)
-    wrong = wrong_signs({one["id"]: one["reward"] for one in result["trajectories"]}, gold)
+    wrong = wrong_signs({row["id"]: row["reward"] for row in result["trajectories"]}, gold)
     errors = errors_of_interval(result["reliability"].freedom)
     members = [
         {
-            **one,
-            "margin": None if one["stderr"] is None else errors * one["stderr"],
-            "gold": measured_number(gold.get(one["id"])),
-            "messages": None if own is None or one["id"] not in own else list(own[one["id"]]),
-            "wrong_sign": one["id"] in wrong,
+            **row,
+            "margin": None if row["stderr"] is None else errors * row["stderr"],
+            "gold": measured_number(gold.get(row["id"])),
+            "messages": None if by_id is None or row["id"] not in by_id else list(by_id[row["id"]]),
+            "wrong_sign": row["id"] in wrong,
         }
-        for one in result["trajectories"]
+        for row in result["trajectories"]
     ]
     lines = Lines()
-    found = {
+    details = {
         **result,
         "id": result["group_id"],
         "source": judged.source,
@@ -54,8 +54,8 @@ def details_of(judged: Judged) -> dict[str, Any]:
         "questions": None if judged.recorded is None else questions_of(judged, lines),
         "lines": lines.table,
     }
-    found["flags"] = flags_of(found)
-    return found
+    details["flags"] = flags_of(details)
+    return details
 
 
 def index_row(detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,13 +82,13 @@ def shared_and_own(
     """
     if group is None:
         return None, None
-    own = [trajectory.messages for trajectory in group.trajectories if trajectory.messages]
+    conversations = [trajectory.messages for trajectory in group.trajectories if trajectory.messages]
     common = 0
-    if len(own) > 1:
-        shortest = min(map(len, own)) - 1  # so that each candidate keeps a message of its own
-        while common < shortest and all(one[common] == own[0][common] for one in own):
+    if len(conversations) > 1:
+        shortest = min(map(len, conversations)) - 1  # so that each candidate keeps a message of its own
+        while common < shortest and all(messages[common] == conversations[0][common] for messages in conversations):
             common += 1
-    shared = [*group.context, *(own[0][:common] if own else ())]
+    shared = [*group.context, *(conversations[0][:common] if conversations else ())]
     return shared, {trajectory.id: trajectory.messages[common:] for trajectory in group.trajectories}
 
 
@@ -96,8 +96,8 @@ def shown_tools(group: TrajectoryGroup | None) -> list[Any]:
     """Return the tool definitions that a page shows of a group."""
     if group is None:
         return []
-    own = [group.tools, *(trajectory.tools for trajectory in group.trajectories if trajectory.tools)]
-    return list(next((one for one in own if one is not None), ()))
+    listed = [group.tools, *(trajectory.tools for trajectory in group.trajectories if trajectory.tools)]
+    return list(next((tools for tools in listed if tools is not None), ()))
 
 
 def shown_rubric(group: TrajectoryGroup | None) -> Any:
@@ -127,22 +127,22 @@ def _sign(value: float) -> int:
 def _gold_of(judged: Judged) -> dict[str, float]:
     """Return the gold of a group's trajectories by id: that of the groups file if it has any, else the ledger's."""
     for group in (judged.group, judged.recorded):
-        found = (
+        gold = (
             {}
             if group is None
             else {trajectory.id: trajectory.gold for trajectory in group.trajectories if trajectory.gold is not None}
         )
-        if found:
-            return found
+        if gold:
+            return gold
     return {}
 
 
 def _snippet(messages: Sequence[Message]) -> str:
     """Return the beginning of the first message of a user, else of the first message, on one line."""
-    by_user = [one for one in messages if one.get("role") == "user"]
+    by_user = [message for message in messages if message.get("role") == "user"]
     for message in by_user or messages:
         content: Any = message.get("content")
-        parts = [content] if isinstance(content, str) else [one.get("text") for one in objects_in(content)]
+        parts = [content] if isinstance(content, str) else [part.get("text") for part in objects_in(content)]
         if text := "\n".join(part for part in parts if isinstance(part, str)):
             return " ".join(text[:_READ_FOR_SNIPPET].split())[:_SNIPPET]
     return ""

@@ -22,7 +22,7 @@ def flags_of(detail: Mapping[str, Any]) -> list[str]:
     members = detail["trajectories"]
     statuses = {detail["status"], *(member["status"] for member in members)}
     questions = detail["questions"] or ()
-    found = {
+    flags = {
         "failed": "failed" in statuses,
         "abstained": "abstained" in statuses,
         "injected": any(member["attacks"] for member in members),
@@ -33,7 +33,7 @@ def flags_of(detail: Mapping[str, Any]) -> list[str]:
         "tied": _is_tied(members),
         "warned": bool(detail["warnings"]),
     }
-    return [name for name, is_so in found.items() if is_so]
+    return [name for name, is_so in flags.items() if is_so]
 
 
 def _is_tied(members: Sequence[Mapping[str, Any]]) -> bool:
@@ -50,8 +50,8 @@ def _is_close(members: Sequence[Mapping[str, Any]]) -> bool:
     )
     if len(scored) < 2:
         return False
-    (best, error), (second, other) = scored[:2]
-    return error is not None and other is not None and best - second < hypot(error, other)
+    (best, error), (second, second_error) = scored[:2]
+    return error is not None and second_error is not None and best - second < hypot(error, second_error)
 
 
 def is_flipped(questions: Iterable[Mapping[str, Any]]) -> bool:
@@ -62,10 +62,10 @@ def is_flipped(questions: Iterable[Mapping[str, Any]]) -> bool:
     asked: dict[tuple[int, frozenset[str]], dict[tuple[str, ...], _Votes]] = {}
     for question in questions:
         shown = tuple(name for name in question.get("order") or () if name is not None)
-        for one in question["judgments"]:
-            votes = _votes_of(one)
+        for judgment in question["judgments"]:
+            votes = _votes_of(judgment)
             order = tuple(name for name, _ in votes) if len(votes) == 2 else shown
-            orders = asked.setdefault((one["slot"], frozenset(order)), {})
+            orders = asked.setdefault((judgment["slot"], frozenset(order)), {})
             _add(orders.setdefault(order, {}), votes)
     return any(_has_two_favourites(orders.values()) for orders in asked.values())
 
@@ -74,8 +74,8 @@ def is_disputed(questions: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether two judges of a report's group prefer different candidates, each by the mean of its answers."""
     by_judge: dict[int, _Votes] = {}
     for question in questions:
-        for one in question["judgments"]:
-            _add(by_judge.setdefault(one["slot"], {}), _votes_of(one))
+        for judgment in question["judgments"]:
+            _add(by_judge.setdefault(judgment["slot"], {}), _votes_of(judgment))
     return _has_two_favourites(by_judge.values())
 
 
@@ -97,7 +97,7 @@ def _add(votes: _Votes, more: Iterable[tuple[str, float]]) -> None:
 def _has_two_favourites(parts: Iterable[_Votes]) -> bool:
     """Whether the best candidates, by mean vote, of two parts that compare candidates have none in common."""
     best = {_best({name: fmean(values) for name, values in part.items()}) for part in parts if len(part) > 1}
-    return any(one.isdisjoint(other) for one, other in combinations(best, 2))
+    return any(first.isdisjoint(second) for first, second in combinations(best, 2))
 
 
 def _best(values: Mapping[str, float]) -> frozenset[str]:

@@ -110,21 +110,21 @@ def calibration_of(path: str) -> dict[str, Any]:
     ``answer`` is its one sentence on which judge agrees better with gold. Raises InputError for a file that
     cannot be read.
     """
-    found = _document(path)
-    judges = sorted(objects_in(found.get("judges")), key=_best_first)
+    document = _document(path)
+    judges = sorted(objects_in(document.get("judges")), key=_best_first)
     if not judges:
         raise InputError(f"has no judges, so it is no calibration; {_REMEDY}", source=path, line=1)
     names = _names(judges)
-    findings = objects_in(found.get("findings"))
+    findings = objects_in(document.get("findings"))
     return {
         "kind": "calibration",
-        "answer": _text(found.get("answer")),
+        "answer": _text(document.get("answer")),
         "judges": names,
-        "recommendation": _text(found.get("recommendation")),
+        "recommendation": _text(document.get("recommendation")),
         "findings": [
             [_text(finding.get("judge")), _text(finding.get("text")) or ""] for finding in findings[:_MOST_ROWS]
         ],
-        "cards": [card for card in _cards(found, judges, names) if card["rows"]],
+        "cards": [card for card in _cards(document, judges, names) if card["rows"]],
     }
 
 
@@ -140,11 +140,11 @@ def _document(path: str) -> Mapping[str, Any]:
     if len(data) > _MOST_BYTES:
         raise InputError(f"is larger than 64 MB, so it is no calibration; {_REMEDY}", source=path)
     try:
-        found = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
+        document = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:  # also no UTF-8, a number with thousands of digits, or too deep
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise InputError(f"begins as a calibration does, but is not JSON; {_REMEDY}", source=path, line=line) from None
-    return _dict(found)
+    return _dict(document)
 
 
 def _names(judges: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -162,11 +162,11 @@ def _cards(
     from calipers.calibration.metrics import METRICS  # noqa: PLC0415 - groups are shown without it
 
     note = "Balanced F1 against people's labels, with its 95 % interval."
-    rows = [_figure_row(name, one, "balanced_f1") for name, one in zip(names, judges, strict=True)]
+    rows = [_figure_row(name, judge, "balanced_f1") for name, judge in zip(names, judges, strict=True)]
     yield _card("Verdicts on criteria", note, rows, range=[0, 1])
     for metric in METRICS:
         if metric.title:
-            rows = [_figure_row(name, one, metric.name) for name, one in zip(names, judges, strict=True)]
+            rows = [_figure_row(name, judge, metric.name) for name, judge in zip(names, judges, strict=True)]
             yield _card(metric.title, metric.note, rows, **metric.drawn)
     rows = [
         _row(f"{name}, position {at}", add)

@@ -16,7 +16,7 @@ _MESSAGES: Final = 3
 def overview_line(row: Mapping[str, Any], detail: Mapping[str, Any]) -> str:
     """Return a line about a group of a report: id, status, the best candidate, the range of scores, and flags."""
     ranked = _ranked(detail["trajectories"])
-    best = next((one for one in ranked if one["reward"] is not None), None)
+    best = next((trajectory for trajectory in ranked if trajectory["reward"] is not None), None)
     scores = [score for score, _, _ in row["scores"] if score is not None]
     spread = f"spread {max(scores) - min(scores):.3f}" if len(scores) > 1 else ""
     first = "" if best is None else f"best {_short(best['id'], 24)} {best['reward']:.3f}"
@@ -35,8 +35,8 @@ def describe_group(detail: Mapping[str, Any], *, width: int, full: bool = False)
     if shared:
         lines += ["", "prompt", *_messages(shared, width=width, full=full)]
     lines += ["", *_ranking(detail["trajectories"]), *_reliability(detail["reliability"])]
-    for one in _ranked(detail["trajectories"]):
-        lines += ["", *_trajectory(one, width=width, full=full)]
+    for trajectory in _ranked(detail["trajectories"]):
+        lines += ["", *_trajectory(trajectory, width=width, full=full)]
     if detail["warnings"]:
         lines += ["", "warnings"]
         for warning in detail["warnings"]:
@@ -60,17 +60,17 @@ def _ranking(members: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     rewards = [member["reward"] for member in members if member["reward"] is not None]
     has_gold = any(member.get("gold") is not None for member in members)
     yield f"rank  {'':<{ids}}  reward  {'  gold   ' if has_gold else ''}score, 95 % interval"
-    for one in _ranked(members):
-        name = f"{_short(one['id'], 32):<{ids}}"
-        if one["reward"] is None:
-            yield f"   -  {name}  {one['status']}" + (f", gold {_gold(one).strip()}" if has_gold else "")
+    for row in _ranked(members):
+        name = f"{_short(row['id'], 32):<{ids}}"
+        if row["reward"] is None:
+            yield f"   -  {name}  {row['status']}" + (f", gold {_gold(row).strip()}" if has_gold else "")
             continue
-        score = "-" if one["score"] is None else f"{one['score']:.3f}"
-        error = "" if one["margin"] is None else f" ± {one['margin']:.3f}"
-        rank = 1 + sum(other > one["reward"] for other in rewards)
-        tied = "=" if rewards.count(one["reward"]) > 1 else " "
-        gold = f"{_gold(one):>6} {'≠' if one['wrong_sign'] else ' '} " if has_gold else ""
-        yield f"{rank:>4}{tied} {name}  {one['reward']:>6.3f}  {gold}{score}{error}".rstrip()
+        score = "-" if row["score"] is None else f"{row['score']:.3f}"
+        error = "" if row["margin"] is None else f" ± {row['margin']:.3f}"
+        rank = 1 + sum(reward > row["reward"] for reward in rewards)
+        tied = "=" if rewards.count(row["reward"]) > 1 else " "
+        gold = f"{_gold(row):>6} {'≠' if row['wrong_sign'] else ' '} " if has_gold else ""
+        yield f"{rank:>4}{tied} {name}  {row['reward']:>6.3f}  {gold}{score}{error}".rstrip()
     if any(member.get("wrong_sign") for member in members):
         yield "≠: the reward less the group's mean has the other sign than gold less its mean"
 
@@ -93,8 +93,8 @@ def _trajectory(one: Mapping[str, Any], *, width: int, full: bool) -> Iterator[s
     if one["reason"]:
         yield from _wrapped(f"{one['status']}: {one['reason']}", width=width, indent=2)
     for hit in one["attacks"]:
-        said = f"addresses the judge ({hit['certainty']}, {hit['kind']}, message {hit['message']}): {hit['excerpt']}"
-        yield from _wrapped(said, width=width, indent=2)
+        warning = f"addresses the judge ({hit['certainty']}, {hit['kind']}, message {hit['message']}): {hit['excerpt']}"
+        yield from _wrapped(warning, width=width, indent=2)
     for verdict in one["criteria"]:
         met = {True: "met", False: "not met"}.get(verdict.get("met"), "no verdict")
         yield from _wrapped(f"{verdict['id']}: {met}", width=width, indent=2)
@@ -122,13 +122,13 @@ def _text(message: Mapping[str, Any]) -> str:
     for call in calls if isinstance(calls, list | tuple) else ():
         function = call.get("function") or {}
         arguments = function.get("arguments")
-        given = arguments if isinstance(arguments, str) else to_json_text(arguments)
-        texts.append(f"calls {function.get('name')} {given}")
+        shown_arguments = arguments if isinstance(arguments, str) else to_json_text(arguments)
+        texts.append(f"calls {function.get('name')} {shown_arguments}")
     return "\n".join(text for text in texts if text) or "(empty)"
 
 
 def _question(question: Mapping[str, Any]) -> str:
-    values = {one["item"]: one["value"] for one in question["judgments"] if "item" in one and "value" in one}
+    values = {row["item"]: row["value"] for row in question["judgments"] if "item" in row and "value" in row}
     shown = [f"{name} {values[name]:.2f}" for name in question["order"] if name in values]
     judge = f" {question['judge']}" if question["judge"] else ""
     reason = f": {question['reason']}" if question["reason"] else ""

@@ -47,7 +47,7 @@ def questions_of(judged: Judged, lines: Lines) -> list[dict[str, Any]]:
     slots = slots_of(judged)
     view = judged.shown()
     ids = [] if view is None else [view.ids[candidate.members[0]] for candidate in view.candidates]
-    return [_question(one, slot, judged.judges, ids, lines) for one, slot in zip(judged.questions, slots, strict=True)]
+    return [_question(ask, slot, judged.judges, ids, lines) for ask, slot in zip(judged.questions, slots, strict=True)]
 
 
 def slots_of(judged: Judged) -> list[int | None]:
@@ -115,10 +115,10 @@ def _names_in(request: str, shown: Sequence[str | None]) -> dict[str, str]:
 def _judgment(item: Mapping[str, Any], ids: Sequence[str]) -> dict[str, Any]:
     """Return a recorded judgment with ids in place of the positions of candidates."""
     positions = {key: item[key] for key in ("item", "first", "second") if item.get(key) is not None}
-    others = {key: value for key, value in item.items() if key not in ("item", "first", "second", "slot")}
+    rest = {key: value for key, value in item.items() if key not in ("item", "first", "second", "slot")}
     slot = item.get("slot", 0)
     return {
-        **others,
+        **rest,
         **{key: _name(value, ids) for key, value in positions.items()},
         "slot": slot if isinstance(slot, int) else 0,
     }

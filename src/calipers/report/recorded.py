@@ -60,16 +60,16 @@ class Tally:
             self.usage = Usage.total([self.usage, result.usage])
         if in_window:
             # A prompt in another epoch has the same group id but other rollouts, so each group has an id of its own.
-            own = str(self.groups.total())
-            answers = [replace(answer, group_id=own) for answer in recorded_answers(judged)]
-            self.window.append((self.newest.dated(replace(result, group_id=own)), answers))
+            number = str(self.groups.total())
+            answers = [replace(answer, group_id=number) for answer in recorded_answers(judged)]
+            self.window.append((self.newest.dated(replace(result, group_id=number)), answers))
 
     def metrics(self, slot: int | None = None) -> dict[str, float]:
         """Return the health metrics of the last groups; with ``slot``, from the answers of this judge alone."""
         results = [result for result, _ in self.window]
-        answers = [one for _, some in self.window for one in some if slot is None or one.slot == slot]
-        found = health(results, answers) if results else {}
-        return {name: value for name, value in found.items() if name != _UNRECORDED}
+        answers = [answer for _, batch in self.window for answer in batch if slot is None or answer.slot == slot]
+        metrics = health(results, answers) if results else {}
+        return {name: value for name, value in metrics.items() if name != _UNRECORDED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +142,9 @@ def recorded_answers(judged: Judged) -> list[Answer]:
     view = judged.shown()
     shapes = () if view is None else candidate_shapes(view)
     return [
-        _answer(one, one.answer, _UNKNOWN_JUDGE if slot is None else slot, shapes, begun=judged.began)
-        for one, slot in zip(judged.questions, slots_of(judged), strict=True)
-        if one.answer is not None and one.outcome in get_args(Outcome)
+        _answer(question, question.answer, _UNKNOWN_JUDGE if slot is None else slot, shapes, begun=judged.began)
+        for question, slot in zip(judged.questions, slots_of(judged), strict=True)
+        if question.answer is not None and question.outcome in get_args(Outcome)
     ]
 
 

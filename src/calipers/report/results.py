@@ -47,8 +47,8 @@ def checked_result(line: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "group_id": str(line.get("group_id")),
         "status": _one_of(get_args(GroupStatus), line.get("status")),
-        "trajectories": [_trajectory(one) for one in objects_in(line.get("trajectories"))],
-        "warnings": [str(one) for one in list_in(line.get("warnings"))],
+        "trajectories": [_trajectory(trajectory) for trajectory in objects_in(line.get("trajectories"))],
+        "warnings": [str(warning) for warning in list_in(line.get("warnings"))],
         **{name: count_in(line.get(name)) for name in _COUNTS},
         "usage": _usage(line.get("usage")),
         "reliability": _reliability(line.get("reliability")),
@@ -65,12 +65,12 @@ def as_group_result(checked: Mapping[str, Any]) -> GroupResult:
         cast("GroupStatus", _status(checked)),
         tuple(
             TrajectoryResult(
-                one["id"],
-                cast("TrajectoryStatus", _status(one)),
-                **{name: one[name] for name in (*_NUMBERS, "reason")},
-                attacks=tuple(Attack(**hit | {"message": hit["message"] or 0}) for hit in one["attacks"]),
+                trajectory["id"],
+                cast("TrajectoryStatus", _status(trajectory)),
+                **{name: trajectory[name] for name in (*_NUMBERS, "reason")},
+                attacks=tuple(Attack(**hit | {"message": hit["message"] or 0}) for hit in trajectory["attacks"]),
             )
-            for one in checked["trajectories"]
+            for trajectory in checked["trajectories"]
         ),
         judge_calls=checked["judge_calls"] or 0,
         attempts=checked["attempts"] or 0,
@@ -83,9 +83,9 @@ def as_group_result(checked: Mapping[str, Any]) -> GroupResult:
 
 def usage_of(checked: Mapping[str, Any] | None) -> Usage:
     """Return what a checked result, or an answer, used; unknown tokens count as none."""
-    given = checked or {}
-    read, written, cached = (count_in(given.get(f"{name}_tokens")) or 0 for name in ("input", "output", "cached"))
-    return Usage(read, written, cached, measured_number(given.get("cost_usd")))
+    usage = checked or {}
+    read, written, cached = (count_in(usage.get(f"{name}_tokens")) or 0 for name in ("input", "output", "cached"))
+    return Usage(read, written, cached, measured_number(usage.get("cost_usd")))
 
 
 def _status(checked: Mapping[str, Any]) -> str:
@@ -114,13 +114,13 @@ def _attack(hit: Mapping[str, Any]) -> dict[str, Any]:
 def _verdicts(criteria: object) -> list[dict[str, Any]]:
     """Return the verdicts on a trajectory's criteria as a list, each with its ``id``."""
     known = criteria if isinstance(criteria, Mapping) else {}
-    found = []
-    for name, one in known.items():
-        if isinstance(one, Mapping):
-            texts = {key: value for key in ("by", "reason") if isinstance(value := one.get(key), str)}
-            met = one.get("met")
-            found.append({"id": str(name), "met": met if isinstance(met, bool) else None, **texts})
-    return found
+    verdicts = []
+    for name, verdict in known.items():
+        if isinstance(verdict, Mapping):
+            texts = {key: value for key in ("by", "reason") if isinstance(value := verdict.get(key), str)}
+            met = verdict.get("met")
+            verdicts.append({"id": str(name), "met": met if isinstance(met, bool) else None, **texts})
+    return verdicts
 
 
 def _written_criteria(recorded: object) -> dict[str, Any] | None:
@@ -129,12 +129,12 @@ def _written_criteria(recorded: object) -> dict[str, Any] | None:
         return None
     criteria = [
         {
-            "id": str(one.get("id", "")),
-            "text": text_in(one.get("text")),
-            "points": measured_number(one.get("points")),
-            "veto": one.get("veto") is True,
+            "id": str(criterion.get("id", "")),
+            "text": text_in(criterion.get("text")),
+            "points": measured_number(criterion.get("points")),
+            "veto": criterion.get("veto") is True,
         }
-        for one in objects_in(recorded.get("written"))[:_MOST_CRITERIA]
+        for criterion in objects_in(recorded.get("written"))[:_MOST_CRITERIA]
     ]
     return {"criteria": criteria, "problem": text_in(recorded.get("problem"))}
 
@@ -148,13 +148,13 @@ def _usage(usage: object) -> dict[str, Any] | None:
 
 def _reliability(recorded: object) -> Reliability:
     """Return the reliability of a result; it is unknown if it is no share."""
-    given = recorded if isinstance(recorded, Mapping) else {}
-    value, basis = measured_number(given.get("value")), given.get("basis")
+    fields = recorded if isinstance(recorded, Mapping) else {}
+    value, basis = measured_number(fields.get("value")), fields.get("basis")
     if value is None or not 0 <= value <= 1 or basis not in get_args(ErrorBasis):
         return UNKNOWN_RELIABILITY
-    ends = [measured_number(one) for one in list_in(given.get("interval"))]
+    ends = [measured_number(end) for end in list_in(fields.get("interval"))]
     interval = (ends[0], ends[1]) if len(ends) == 2 and ends[0] is not None and ends[1] is not None else None
-    return Reliability(value, interval, cast("ErrorBasis", basis), measured_number(given.get("freedom")))
+    return Reliability(value, interval, cast("ErrorBasis", basis), measured_number(fields.get("freedom")))
 
 
 def _one_of(known: Sequence[str], value: object) -> str:
@@ -168,7 +168,7 @@ def list_in(value: object) -> Sequence[Any]:
 
 def objects_in(value: object) -> list[Mapping[str, Any]]:
     """Return the objects in a list of a file."""
-    return [one for one in list_in(value) if isinstance(one, Mapping)]
+    return [item for item in list_in(value) if isinstance(item, Mapping)]
 
 
 def text_in(value: object) -> str | None:

@@ -72,7 +72,7 @@ class Judged:
 
     def _rendered(self, group: TrajectoryGroup) -> RenderedGroup | None:
         """Trajectories without messages, and those that were hidden from the judge, are not in it."""
-        hidden = {str(one["id"]) for one in self.result["trajectories"] if _was_hidden(one)}
+        hidden = {str(trajectory["id"]) for trajectory in self.result["trajectories"] if _was_hidden(trajectory)}
         shown = tuple(
             trajectory for trajectory in group.trajectories if trajectory.messages and trajectory.id not in hidden
         )
@@ -104,7 +104,7 @@ class RunReader:
         self.recorded: RecordedRun = find_run(ledger, run)
         settings = self.recorded.settings
         self.judges = _judge_names(settings["judges"])
-        self.models = tuple(str(one.get("model")) for one in settings["judges"])
+        self.models = tuple(str(judge.get("model")) for judge in settings["judges"])
         self.reasoning = str(settings.get("question", {}).get("reasoning", "hidden"))
         self.began = str(ledger.rows("SELECT started_at FROM runs WHERE id = ?", (self.recorded.id,))[0][0])
         self._positions: dict[str, int] | None = None
@@ -183,12 +183,12 @@ class Sources:
         self.notes.runs = [
             {
                 "source": self.called[path],
-                "run": one.recorded.id,
-                "of": one.ledger.rows("SELECT count(*) FROM runs")[0][0],
-                "judges": list(one.judges),
+                "run": run.recorded.id,
+                "of": run.ledger.rows("SELECT count(*) FROM runs")[0][0],
+                "judges": list(run.judges),
                 "is_used": bool(count or not self.results),
             }
-            for path, one, count in zip(self.ledgers, self._runs, self._completed, strict=True)
+            for path, run, count in zip(self.ledgers, self._runs, self._completed, strict=True)
         ]
 
     def _opened(self, path: str) -> ReadableLedger:
@@ -300,8 +300,8 @@ def _require_results(path: str) -> None:
             "is a groups file, which has no results; score it first, and name it after --groups", source=path, line=1
         )
     if isinstance(value, dict) and "trajectories" not in value:
-        found = ", ".join([*value][:6]) or "no keys"
-        raise InputError(f"is not a result file (it has {found[:200]}); {_SHOWN}", source=path, line=1)
+        keys = ", ".join([*value][:6]) or "no keys"
+        raise InputError(f"is not a result file (it has {keys[:200]}); {_SHOWN}", source=path, line=1)
 
 
 def _source_names(paths: Sequence[str]) -> dict[str, str]:
@@ -309,9 +309,9 @@ def _source_names(paths: Sequence[str]) -> dict[str, str]:
 
     Of a database, the address without a password.
     """
-    found = {path: Address.of(path).name if is_postgres(path) else Path(path).name for path in paths}
-    counts = Counter(found.values())
-    return {path: path if counts[name] > 1 and not is_postgres(path) else name for path, name in found.items()}
+    names = {path: Address.of(path).name if is_postgres(path) else Path(path).name for path in paths}
+    counts = Counter(names.values())
+    return {path: path if counts[name] > 1 and not is_postgres(path) else name for path, name in names.items()}
 
 
 def _judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ class Rank:
         """Return one reward per candidate; None stays None."""
         known = [value for value in scores.values if value is not None]
         return map_to_reward_range(
-            (None if one is None else share_beaten(one, known) for one in scores.values), self.reward_range
+            (None if score is None else share_beaten(score, known) for score in scores.values), self.reward_range
         )
 
 
@@ -31,7 +31,7 @@ def share_beaten(value: float, values: Sequence[float]) -> float:
 
     It is 0.5 without others.
     """
-    others = len(values) - 1
-    if not others:
+    rivals = len(values) - 1
+    if not rivals:
         return 0.5
-    return (sum(one < value for one in values) + (sum(one == value for one in values) - 1) / 2) / others
+    return (sum(rival < value for rival in values) + (sum(rival == value for rival in values) - 1) / 2) / rivals

@@ -35,12 +35,12 @@ class Shrunk:
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:
         """Return one reward per candidate; None stays None, and with R = 0 all are bit-equal."""
         rewards = (self.inner or Identity(self.reward_range))(scores, view)
-        found = estimated(reliability_of(scores))
+        factor = estimated(reliability_of(scores))
         known = [reward for reward in rewards if reward is not None]
-        if found is None or not known:
+        if factor is None or not known:
             return rewards
         mean = rounded(mean_of(known), known)
-        return tuple(None if reward is None else rounded(mean + found * (reward - mean), known) for reward in rewards)
+        return tuple(None if reward is None else rounded(mean + factor * (reward - mean), known) for reward in rewards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Weighted:
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:  # noqa: ARG002 - the seam
         """Return one reward per candidate; None stays None, and with R = 0 all are 0.0."""
         weight = weight_of(reliability_of(scores))
-        return tuple(None if one is None else round(weight * one, _DIGITS) + 0.0 for one in standardised(scores.values))
+        return tuple(None if z is None else round(weight * z, _DIGITS) + 0.0 for z in standardised(scores.values))
 
 
 def estimated(reliability: Reliability) -> float | None:
@@ -70,8 +70,8 @@ def weight_of(reliability: Reliability) -> float:
     The correlation of scores with what they would be without noise is √R (the index of reliability, Kelley 1924), so
     that √R z is the regression of the noise-free z on the scores.
     """
-    found = estimated(reliability)
-    return 1.0 if found is None else math.sqrt(min(max(found, 0.0), 1.0))
+    value = estimated(reliability)
+    return 1.0 if value is None else math.sqrt(min(max(value, 0.0), 1.0))
 
 
 def standardised(values: Sequence[float | None]) -> list[float | None]:
@@ -83,6 +83,6 @@ def standardised(values: Sequence[float | None]) -> list[float | None]:
     if not known or max(known) - min(known) <= _NO_SPREAD * max(map(abs, known)):
         return [None if value is None else 0.0 for value in values]
     mean = math.fsum(known) / len(known)
-    deviation = math.sqrt(math.fsum((one - mean) ** 2 for one in known) / (len(known) - 1))
-    standard = iter([(one - mean) / deviation for one in known])
+    deviation = math.sqrt(math.fsum((score - mean) ** 2 for score in known) / (len(known) - 1))
+    standard = iter([(score - mean) / deviation for score in known])
     return [None if value is None else next(standard) for value in values]

@@ -24,7 +24,7 @@ def win_rates(scores: Scores) -> tuple[float | None, ...]:
     return tuple(
         None
         if value is None
-        else round((math.fsum(_logistic(value - other) for other in known) - 0.5) / (len(known) - 1), _DIGITS)
+        else round((math.fsum(_logistic(value - rival) for rival in known) - 0.5) / (len(known) - 1), _DIGITS)
         for value in scores.values
     )
 

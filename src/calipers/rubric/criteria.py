@@ -65,9 +65,9 @@ def as_criterion(value: object, place: int) -> Criterion:
     veto = _first_value(value, ("veto",), False)
     if not isinstance(veto, bool):
         raise ConfigError(f"{where}: veto must be true or false, not {veto!r}")
-    given = value.get("id")
+    stated_id = value.get("id")
     return Criterion(
-        id=f"c{place}" if given is None else _name(given, where),
+        id=f"c{place}" if stated_id is None else _name(stated_id, where),
         text=_text(_first_value(value, _TEXT_KEYS), f"{where}: text"),
         points=_number(1.0 if (stated := stated_points(value, where)) is None else stated, f"{where}: points"),
         tags=tags,
@@ -100,7 +100,7 @@ def tags_and_rule(value: object, where: str) -> tuple[tuple[str, ...], Mapping[s
         tags = tuple(f"{key}:{item}" for key, item in stated.items() if key not in parts)
         listed: list[object] = [item for key, item in stated.items() if key not in parts]
     elif isinstance(value, list | tuple):
-        tags, listed = tuple(map(str, value)), [one if isinstance(one, str) else [one] for one in value]
+        tags, listed = tuple(map(str, value)), [item if isinstance(item, str) else [item] for item in value]
         stated = dict(tag.split(":", 1) for tag in tags if ":" in tag)
     else:
         raise ConfigError(f"{where}: tags must be a list or an object, not {type(value).__name__}")

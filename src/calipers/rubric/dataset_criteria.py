@@ -28,9 +28,9 @@ def normalise_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
             f"criterion {stated.index(False) + 1}: it has no points, but others have some: "
             "give each criterion points, or none of them"
         )
-    if any(isinstance(one, Mapping) and "description" in one and {"weight", "title"} & one.keys() for one in listed):
+    if any(isinstance(row, Mapping) and "description" in row and {"weight", "title"} & row.keys() for row in listed):
         return [rar_criterion(item, place, pitfalls) for place, item in enumerate(listed, start=1)]
-    return [{key: one[key] for key in one if key != "title"} if isinstance(one, Mapping) else one for one in listed]
+    return [{key: row[key] for key in row if key != "title"} if isinstance(row, Mapping) else row for row in listed]
 
 
 def _with_usual_fields(criterion: Any, place: int) -> Any:
@@ -40,14 +40,14 @@ def _with_usual_fields(criterion: Any, place: int) -> Any:
     """
     if not isinstance(criterion, Mapping):
         return criterion
-    found = {"text" if key == "criterion_text" else key: item for key, item in criterion.items() if key != "axis"}
+    fields = {"text" if key == "criterion_text" else key: item for key, item in criterion.items() if key != "axis"}
     if "axis" in criterion and "tags" not in criterion:
-        found["tags"] = [f"axis:{criterion['axis']}"]
-    for key in found:
+        fields["tags"] = [f"axis:{criterion['axis']}"]
+    for key in fields:
         near = [] if key in _FIELDS else get_close_matches(str(key).strip().casefold(), _FIELDS, n=1, cutoff=0.8)
-        if near and near[0] not in found:
+        if near and near[0] not in fields:
             raise InputError(f"criterion {place}: unknown field {key!r}; did you mean {near[0]!r}?")
-    return {key: item for key, item in found.items() if key in _FIELDS}
+    return {key: item for key, item in fields.items() if key in _FIELDS}
 
 
 def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:

@@ -75,10 +75,10 @@ def references_in_row(row: Mapping[str, Any]) -> list[StatedValue]:
     """
     if STANDARDS_KEYS.isdisjoint(row):
         return []
-    found: dict[str, StatedValue] = {}
+    by_text: dict[str, StatedValue] = {}
     for reference in _references(list(_holders(row))):
-        found.setdefault(str(reference.value).strip(), reference)
-    return list(found.values())
+        by_text.setdefault(str(reference.value).strip(), reference)
+    return list(by_text.values())
 
 
 _Holder = tuple[str, Mapping[str, Any]]
@@ -87,15 +87,15 @@ _Holder = tuple[str, Mapping[str, Any]]
 
 def _holders(row: Mapping[str, Any]) -> Iterator[_Holder]:
     """Yield the row, the objects in it that may hold standards, and the ground truths of both."""
-    found: list[_Holder] = [("", row)]
+    holders: list[_Holder] = [("", row)]
     for key in HOLDERS:
         inner = parse_json_text(row.get(key), key)
         if isinstance(inner, Mapping):
-            found.append((f"{key}.", inner))
+            holders.append((f"{key}.", inner))
             deeper = parse_json_text(inner.get("reward_model"), f"{key}.reward_model")
-            found += [(f"{key}.reward_model.", deeper)] if isinstance(deeper, Mapping) else []
-    yield from found
-    for prefix, holder in found:
+            holders += [(f"{key}.reward_model.", deeper)] if isinstance(deeper, Mapping) else []
+    yield from holders
+    for prefix, holder in holders:
         if (truth := ground_truth_object(holder.get("ground_truth"))) is not None:
             yield f"{prefix}ground_truth.", truth
 
@@ -103,9 +103,9 @@ def _holders(row: Mapping[str, Any]) -> Iterator[_Holder]:
 def _single(found: Iterator[StatedValue], what: str) -> StatedValue | None:
     """Return the first of equal values; None if there are none. Raises InputError for two that differ."""
     first = next(found, None)
-    for other in found:
-        if first is not None and _comparable(other.value) != _comparable(first.value):
-            raise InputError(f"the {what} in {first.place} differs from the {what} in {other.place}: remove one")
+    for value in found:
+        if first is not None and _comparable(value.value) != _comparable(first.value):
+            raise InputError(f"the {what} in {first.place} differs from the {what} in {value.place}: remove one")
     return first
 
 
@@ -163,8 +163,8 @@ def _instructions_in(truth: Any, place: str) -> dict[str, Any] | None:
     if not all(isinstance(item.get("instruction_id"), list) for item in listed):
         return None
     ids = [name for item in listed for name in item["instruction_id"]]
-    given = [item.get("kwargs") or [None] * len(item["instruction_id"]) for item in listed]
-    return {"instruction_id_list": ids, "kwargs": [fields or {} for part in given for fields in part]}
+    arguments = [item.get("kwargs") or [None] * len(item["instruction_id"]) for item in listed]
+    return {"instruction_id_list": ids, "kwargs": [fields or {} for part in arguments for fields in part]}
 
 
 def _references(holders: Sequence[_Holder]) -> Iterator[StatedValue]:

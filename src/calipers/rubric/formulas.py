@@ -34,7 +34,7 @@ def healthbench(rubric: Rubric, verdicts: Verdicts) -> float | None:
         return None
     earned = math.fsum(criterion.points * float(verdicts[criterion.id] or 0) for criterion in counted)
     if rubric.all_negative == "from_one":
-        return 1 + earned / math.fsum(abs(criterion.points) for criterion in counted)
+        return 1 + earned / math.fsum(abs(item.points) for item in counted)
     return earned / _positive_points(rubric)
 
 
@@ -128,7 +128,7 @@ def graded(
     missing = [criterion for criterion in counted if verdicts.get(criterion.id) is None]
     if not missing:
         return _with_vetoes(rubric, verdicts, RubricScore(value))
-    covered = 1 - math.fsum(abs(one.points) for one in missing) / math.fsum(abs(one.points) for one in counted)
+    covered = 1 - math.fsum(abs(item.points) for item in missing) / math.fsum(abs(item.points) for item in counted)
     names = tuple(criterion.id for criterion in missing)
     if value is not None and not any(criterion.veto for criterion in missing):
         # No open criterion can change this value.
@@ -194,7 +194,7 @@ def lowest_score(rubric: Rubric, normaliser: Normaliser) -> float:
     """Return the lowest score that the formula can give for this rubric with all verdicts known; the highest is 1."""
     least = 0.0
     if normaliser == "healthbench" and rubric.all_negative != "from_one":
-        least = math.fsum(min(one.points, 0.0) for one in rubric.criteria) / _positive_points(rubric)
+        least = math.fsum(min(criterion.points, 0.0) for criterion in rubric.criteria) / _positive_points(rubric)
     return min(least, rubric.veto_floor) if any(criterion.veto for criterion in rubric.criteria) else least
 
 

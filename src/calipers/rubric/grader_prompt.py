@@ -43,7 +43,7 @@ def filled_grader_prompt(template: str, conversation: str, criterion: Criterion)
         CRITERION: criterion.text,
         POINTS: str(criterion.points),
     }
-    return _PLACE.sub(lambda found: values[found[0]], template)
+    return _PLACE.sub(lambda mark: values[mark[0]], template)
 
 
 def conversation_text(messages: Sequence[Message]) -> str:

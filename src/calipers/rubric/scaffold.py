@@ -87,7 +87,7 @@ def scaffolded(
         if lines
     ]
     text = "\n\n".join([*parts, _DISCREET])
-    first, *others = prompt or ({},)
+    first, *rest = prompt or ({},)
     if first.get("role") == "system" and isinstance(first.get("content"), str):
-        return ({**first, "content": f"{text}\n\n{first['content']}"}, *others)
+        return ({**first, "content": f"{text}\n\n{first['content']}"}, *rest)
     return ({"role": "system", "content": text}, *prompt)

@@ -88,9 +88,9 @@ def _misspelt(extra: Mapping[str, Any], known: Sequence[str], where: str) -> lis
     keys = list(extra)[:_MOST]
     near = [(key, get_close_matches(str(key).lower()[:_MOST], known, n=1, cutoff=0.85)) for key in keys]
     return [
-        f"not used: the unknown key {key!r}{where}; did you mean {meant[0]!r}?"
-        for key, meant in near
-        if meant and key != f"{meant[0]}s"
+        f"not used: the unknown key {key!r}{where}; did you mean {matches[0]!r}?"
+        for key, matches in near
+        if matches and key != f"{matches[0]}s"
     ]
 
 

@@ -59,7 +59,7 @@ def write_split(parts: Split, out: str, tools: Sequence[Tool]) -> None:
     for path, side, name in ((out, parts.train, "train"), (beside, parts.validation, "validation")):
         if side:
             verl = path.endswith(".parquet")
-            rows = (_verl_row(one, at, name, tools) if verl else _row(one, tools) for at, one in enumerate(side))
+            rows = (_verl_row(entry, at, name, tools) if verl else _row(entry, tools) for at, entry in enumerate(side))
             write_rows(rows, path)
         else:
             Path(path).unlink(missing_ok=True)
@@ -90,30 +90,30 @@ def read_tools(path: str) -> tuple[Tool, ...]:
     Raises InputError naming the file and what is wrong.
     """
     try:
-        found = openai_tool_definitions(json.loads(Path(path).read_text(encoding="utf-8-sig")))
+        tools = openai_tool_definitions(json.loads(Path(path).read_text(encoding="utf-8-sig")))
     except (OSError, ValueError, RecursionError, InputError) as error:
         why = str(error) if isinstance(error, OSError | InputError) else f"is not JSON: {error}"
         raise InputError(why, source=path) from None
-    if not found:
+    if not tools:
         raise InputError("holds no tool definitions", source=path)
-    return found
+    return tools
 
 
 def read_scenarios(path: str) -> dict[str, dict[str, Any]]:
     """Return the rows of a file of scenarios by id, in order. Raises InputError for a row without an id of its own."""
     rows = parquet_rows(Path(path)) if path.endswith(".parquet") else read_json_lines(path)
-    found: dict[str, dict[str, Any]] = {}
+    scenarios: dict[str, dict[str, Any]] = {}
     for line, row in rows:
         if isinstance(row, str):
             raise InputError(row, source=path, line=line)
         name = row.get("id")
-        if name is None or str(name) in found:
+        if name is None or str(name) in scenarios:
             why = "has no id" if name is None else f"the id {name!r} is there twice"
             raise InputError(f"{why}; name the file that calipers scenarios wrote", source=path, line=line)
-        found[str(name)] = row
-    if not found:
+        scenarios[str(name)] = row
+    if not scenarios:
         raise InputError("holds no scenarios", source=path)
-    return found
+    return scenarios
 
 
 def read_scores(path: str, known: Mapping[str, Any]) -> tuple[dict[str, list[float]], list[str]]:
@@ -126,11 +126,11 @@ def read_scores(path: str, known: Mapping[str, Any]) -> tuple[dict[str, list[flo
     strangers: list[str] = []
     for line, row in read_json_lines(path):
         try:
-            name, own = _result(row)
+            name, scores_of_row = _result(row)
         except InputError as error:
             raise InputError(str(error), source=path, line=line) from None
         if name in known:
-            scores.setdefault(name, []).extend(own)
+            scores.setdefault(name, []).extend(scores_of_row)
         else:
             strangers.append(name)
     if not scores:
@@ -144,16 +144,20 @@ def _result(row: Mapping[str, Any] | str) -> tuple[str, list[float]]:
     if isinstance(row, str):
         raise InputError(row)
     listed = row.get("trajectories")
-    if row.get("group_id") is None or not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+    if (
+        row.get("group_id") is None
+        or not isinstance(listed, list)
+        or not all(isinstance(item, dict) for item in listed)
+    ):
         raise InputError("is not a line of calipers score: it needs a group_id and a list of trajectories")
-    found = []
-    for one in listed:
-        score = finite_number(one.get("score"))
-        if "score" not in one or (score is None and one["score"] is not None):
-            raise InputError(f"trajectory {one.get('id')!r}: its score must be a number, or null for none")
-        if score is not None and one.get("status") not in _WITHOUT_SCORE:
-            found.append(score)
-    return str(row["group_id"]), found
+    scores = []
+    for trajectory in listed:
+        score = finite_number(trajectory.get("score"))
+        if "score" not in trajectory or (score is None and trajectory["score"] is not None):
+            raise InputError(f"trajectory {trajectory.get('id')!r}: its score must be a number, or null for none")
+        if score is not None and trajectory.get("status") not in _WITHOUT_SCORE:
+            scores.append(score)
+    return str(row["group_id"]), scores
 
 
 KINDS: Final = ("differ: kept", "always solved", "never solved", "fewer than two scores")

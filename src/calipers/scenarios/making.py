@@ -122,7 +122,7 @@ def problem_of(text: str, known: Iterable[frozenset[str]]) -> str | None:
     if any(hit.certainty != "suspicious" for hit in find_attacks([{"role": "assistant", "content": text}])):
         return "it addresses a judge"
     words = words_of(text)
-    return "it nearly repeats another" if any(overlap(words, one) >= DUPLICATE for one in known) else None
+    return "it nearly repeats another" if any(overlap(words, earlier) >= DUPLICATE for earlier in known) else None
 
 
 async def write_scenarios(task: str, count: int, writer: Writer, *, tools: Sequence[Tool] = ()) -> Made:
@@ -135,24 +135,24 @@ async def write_scenarios(task: str, count: int, writer: Writer, *, tools: Seque
     """
     if not task.strip() or count < 1:
         raise ConfigError("describe the task in a sentence, and ask for at least 1 scenario")
-    made = Made()
-    asking = _Asking(task, writer, tuple(tools), made)
-    made.topics = (await asking.topics())[:count]
+    result = Made()
+    asking = _Asking(task, writer, tuple(tools), result)
+    result.topics = (await asking.topics())[:count]
     known: list[frozenset[str]] = []
-    fruitless, most = 0, 3 * -(-count // _PER_CALL) + 3 * len(made.topics)
-    while (missing := count - len(made.scenarios)) and fruitless < _FRUITLESS and made.calls < most:
-        before = len(made.scenarios)
-        each = min(_PER_CALL, -(-missing // len(made.topics)))
-        wanted = made.topics[: -(-missing // each)][: most - made.calls]
-        for entry in await asking.inputs(wanted, each):
+    fruitless, most = 0, 3 * -(-count // _PER_CALL) + 3 * len(result.topics)
+    while (missing := count - len(result.scenarios)) and fruitless < _FRUITLESS and result.calls < most:
+        before = len(result.scenarios)
+        per_topic = min(_PER_CALL, -(-missing // len(result.topics)))
+        wanted = result.topics[: -(-missing // per_topic)][: most - result.calls]
+        for entry in await asking.inputs(wanted, per_topic):
             problem = entry if isinstance(entry, str) else problem_of(entry.text, known)
             if isinstance(entry, str) or problem is not None:
-                made.refused[str(problem)] += 1
-            elif len(made.scenarios) < count:
+                result.refused[str(problem)] += 1
+            elif len(result.scenarios) < count:
                 known.append(words_of(entry.text))
-                made.scenarios.append(entry)
-        fruitless = fruitless + 1 if len(made.scenarios) == before else 0
-    return made
+                result.scenarios.append(entry)
+        fruitless = fruitless + 1 if len(result.scenarios) == before else 0
+    return result
 
 
 @dataclass(slots=True)
@@ -170,7 +170,7 @@ class _Asking:
         schema = object_schema({"topics": {"type": "array", "items": {"type": "string"}}})
         reply = await self._answer(self._question(_TOPIC_NAMES.format(count=_TOPICS), schema, 0, ()))
         listed = next(iter(_lists(reply or "", "topics")), [])[:_WIDEST]
-        named = [" ".join(one.split())[:120] for one in listed if isinstance(one, str)]
+        named = [" ".join(topic.split())[:120] for topic in listed if isinstance(topic, str)]
         if not any(named):
             why = self.made.problems[-1] if reply is None else "its reply names none"
             raise InputError(f"the writer named no sub-topics ({why})")
@@ -180,14 +180,14 @@ class _Asking:
         """Return the entries of the replies to a round's questions; text says why an entry cannot be used."""
         questions = [self._inputs_question(topic, count, self.made.calls + n) for n, topic in enumerate(topics)]
         replies = await asyncio.gather(*map(self._answer, questions))
-        found: list[Scenario | str] = []
+        inputs: list[Scenario | str] = []
         for reply, topic in zip(replies, topics, strict=True):
             listed = _lists(reply or "", "inputs")
             if reply is not None and not listed:
                 self.made.problems.append("a reply of the writer holds no list of inputs that can be read")
             entries = [entry for entries in listed for entry in entries][:_WIDEST]
-            found += [_scenario(entry, topic, tool_names(self.tools)) for entry in entries]
-        return found
+            inputs += [_scenario(entry, topic, tool_names(self.tools)) for entry in entries]
+        return inputs
 
     def _inputs_question(self, topic: str, count: int, number: int) -> JudgeRequest:
         """Return the question for scenarios of one topic, the last of which are shown so that none is repeated."""
@@ -214,7 +214,7 @@ class _Asking:
         view = render(asked, rubric="", beside=(*defined, *shown))
         blocks = []
         for name, texts in (("tools", defined), ("earlier inputs", shown)):
-            listed = "\n".join(f"- {escape(' '.join(one.split()))}" for one in texts)
+            listed = "\n".join(f"- {escape(' '.join(entry.split()))}" for entry in texts)
             blocks += [f"{view.marker} {name}\n{listed}\n{view.marker} end {name}\n"] if texts else []
         view = replace(view, head=(*view.head, *blocks))
         messages = (
@@ -242,7 +242,7 @@ class _Asking:
 
 def _lists(reply: str, key: str) -> list[list[Any]]:
     """Return the lists that a reply's objects hold under ``key``."""
-    return [found for node in nodes_in_reply(reply) if isinstance(found := _field(node, key), list)]
+    return [listed for node in nodes_in_reply(reply) if isinstance(listed := _field(node, key), list)]
 
 
 def _scenario(entry: Any, topic: str, tools: Sequence[str]) -> Scenario | str:
@@ -264,7 +264,7 @@ def _field(node: Any, key: str) -> Any:
 def tool_names(tools: Sequence[Tool]) -> list[str]:
     """Return the names of tool definitions in OpenAI's form; a provider's own tool has the name of its type."""
     named = (tool.get("function", tool) for tool in tools)
-    return [str(one.get("name") or one.get("type")) for one in named if isinstance(one, Mapping)]
+    return [str(tool.get("name") or tool.get("type")) for tool in named if isinstance(tool, Mapping)]
 
 
 def connected_writer(

@@ -157,7 +157,7 @@ class AsyncClient:
         while True:
             pause = 0.0
             try:
-                status, given, text = await self._post(path, sent, headers, left=ends - loop.time())
+                status, reply_headers, text = await self._post(path, sent, headers, left=ends - loop.time())
             except _unreachable() as error:
                 if not why or loop.time() < ends:  # else the client cut its last request short, which explains nothing
                     why = f"{type(error).__name__}: {error}".rstrip(": ")
@@ -169,7 +169,7 @@ class AsyncClient:
                 if status == 202:
                     why, failed = "it is still waiting for the group", 0
                 else:
-                    why, asked = _refusal(status, given, text, self._shown)
+                    why, asked = _refusal(status, reply_headers, text, self._shown)
                     self._note(f"HTTP {status}", why)
                     pause, failed = max(_pause(failed), asked), failed + 1
             if loop.time() + pause >= ends:
@@ -334,22 +334,22 @@ def _read_group(text: bytes, sent: Mapping[str, Any]) -> GroupResult:
 
     Raises ValueError for anything else.
     """
-    found = _decoded(text)
-    usage = _made(Usage, _object(found.pop("usage", None), "usage"))
-    result = _made(GroupResult, found, get_args(GroupStatus))
+    rest = _decoded(text)
+    usage = _made(Usage, _object(rest.pop("usage", None), "usage"))
+    result = _made(GroupResult, rest, get_args(GroupStatus))
     rows = [_object(row, "a trajectory") for row in result.trajectories]
-    made = tuple(replace(_made(TrajectoryResult, row, get_args(TrajectoryStatus)), extra=row) for row in rows)
-    result = replace(result, trajectories=made, warnings=tuple(map(str, result.warnings)), usage=usage, extra=found)
+    results = tuple(replace(_made(TrajectoryResult, row, get_args(TrajectoryStatus)), extra=row) for row in rows)
+    result = replace(result, trajectories=results, warnings=tuple(map(str, result.warnings)), usage=usage, extra=rest)
     asked, members = sent.get("group_id"), sent.get("trajectories")
     if asked is not None and result.group_id != str(asked):
         raise ValueError(f"it is for group {result.group_id!r}, which was not asked for")
-    members = members if isinstance(members, list) else made
-    if len(members) != len(made):
-        raise ValueError(f"it has {len(made)} trajectories, the group has {len(members)}")
-    for member, row in zip(members, made, strict=True):
-        own = member.get("id") if isinstance(member, Mapping) else None
-        if own is not None and row.id != str(own):
-            raise ValueError(f"it has trajectory {row.id!r} where the group has {own!r}")
+    members = members if isinstance(members, list) else results
+    if len(members) != len(results):
+        raise ValueError(f"it has {len(results)} trajectories, the group has {len(members)}")
+    for member, row in zip(members, results, strict=True):
+        member_id = member.get("id") if isinstance(member, Mapping) else None
+        if member_id is not None and row.id != str(member_id):
+            raise ValueError(f"it has trajectory {row.id!r} where the group has {member_id!r}")
     return result
 
 
@@ -362,13 +362,13 @@ def _made(kind: type[T], found: dict[str, Any], statuses: tuple[str, ...] = ()) 
     for field in fields(kind):  # type: ignore[arg-type]  # each of them is a dataclass
         if field.name not in _CHECKED:
             continue
-        what, fits = _CHECKED[field.name]
+        expected, fits = _CHECKED[field.name]
         required = "reward" not in found if field.name == "reward" else field.default is MISSING
         value = found.pop(field.name, None)
         if value is None and not required:
             values |= {field.name: None} if field.default is MISSING else {}
         elif not fits(value) or (field.name == "status" and value not in statuses):
-            raise ValueError(f"its {field.name} is {printable(repr(value))[:80]}, which is not {what}")
+            raise ValueError(f"its {field.name} is {printable(repr(value))[:80]}, which is not {expected}")
         else:
             values[field.name] = value
     return kind(**values)
@@ -412,12 +412,12 @@ def _refusal(status: int, headers: Mapping[str, str], text: bytes, url: str) -> 
 def _own_words(text: bytes) -> tuple[str, str] | None:
     """Return the error and the request's id if the server itself refused; None for a proxy's page."""
     try:
-        said = orjson.loads(text)
+        answer = orjson.loads(text)
     except ValueError:
         return None
-    if not isinstance(said, dict) or not all(isinstance(said.get(name), str) for name in ("error", "request_id")):
+    if not isinstance(answer, dict) or not all(isinstance(answer.get(name), str) for name in ("error", "request_id")):
         return None
-    return printable(said["error"])[:_MOST_SHOWN], printable(said["request_id"])[:128]
+    return printable(answer["error"])[:_MOST_SHOWN], printable(answer["request_id"])[:128]
 
 
 def _decoded(text: bytes) -> dict[str, Any]:

@@ -206,7 +206,7 @@ class Collector:
                 "another training run, name the run"
             )
         self._require_shared(group, sent)
-        place = next((one for one in group.places if one.number == sent.number), None)
+        place = next((spot for spot in group.places if spot.number == sent.number), None)
         if place is not None:
             if place.seen not in {sent.seen, digest(trajectory.messages)}:
                 raise conflict(
@@ -244,8 +244,8 @@ class Collector:
             self._spawn(self._judged(known, named, known.places))
         elif known.whole != content:
             raise conflict(f"group {group.group_id!r} of this run has other content: an id names one group of its run")
-        found: bytes = await _answer_in(known, known.places[0], seconds)
-        return found
+        answer: bytes = await _answer_in(known, known.places[0], seconds)
+        return answer
 
     # --- rollouts of engines
 
@@ -255,8 +255,8 @@ class Collector:
         Raises RefusalError if the caller leaves before, and as ``of_rollout`` does.
         """
         self.run.require_running()
-        taken: list[tuple[Group, Place]] = []
-        given = False
+        places: list[tuple[Group, Place]] = []
+        delivered = False
         left, answered = asyncio.ensure_future(gone()), asyncio.get_running_loop().create_future()
         try:
             for sent in rollouts:
@@ -265,21 +265,21 @@ class Collector:
                     trajectory, why = sent.trajectory, None
                 except InputError as error:  # no text of a policy may end a training run
                     trajectory, why = _NOBODY, str(error)
-                taken.append(self._taken(sent, trajectory, why))
-            if outcomes := {group.outcome for group, _ in taken}:
+                places.append(self._taken(sent, trajectory, why))
+            if outcomes := {group.outcome for group, _ in places}:
                 answered = asyncio.ensure_future(asyncio.wait(outcomes))
                 await asyncio.wait((answered, left), return_when=asyncio.FIRST_COMPLETED)
                 if not answered.done():
                     raise caller_gone()
-            answers = [group.outcome.result()[place] for group, place in taken]
-            given = not left.done()
+            answers = [group.outcome.result()[place] for group, place in places]
+            delivered = not left.done()
             return answers
         finally:
             left.cancel()
             answered.cancel()
-            for _, place in taken:
+            for _, place in places:
                 place.callers -= 1
-                place.given = place.given or given
+                place.given = place.given or delivered
 
     def _taken(self, sent: Sent, trajectory: Trajectory, why: str | None) -> tuple[Group, Place]:
         """Return the place of an engine's rollout: one whose caller has left, or a new one."""
@@ -376,7 +376,10 @@ class Collector:
         if len(judged) >= self._needed(group) and (whole or not self._one_of_several):
             members = sorted(judged, key=_in_order)
             free = map(str, range(1, len(members) + 1))
-            named = [replace(one, id=next(free)) if one.id == UNNAMED else one for one in map(_trajectory, members)]
+            named = [
+                replace(trajectory, id=next(free)) if trajectory.id == UNNAMED else trajectory
+                for trajectory in map(_trajectory, members)
+            ]
             self._spawn(self._judged(group, replace(group.head, trajectories=tuple(named)), members))
             return
         missing, lost = group.size - len(group.places), len(group.places) - len(judged)
@@ -409,15 +412,15 @@ class Collector:
 
     def _answers(self, group: Group, members: Sequence[Place], result: GroupResult) -> dict[Place, Any]:
         rows = member_results(result, len(members), self._needed(group))
-        found = zip(members, rows, strict=True)
-        return {place: self._answer(group.key, place.number, row) for place, row in found}
+        pairs = zip(members, rows, strict=True)
+        return {place: self._answer(group.key, place.number, row) for place, row in pairs}
 
     async def _answered_before(self, group: Group, why: str) -> None:
         """Answer an engine's incomplete group as the one before it, if its rollouts are those of that group.
 
         Their answers were sent and never arrived. Constants would be half a group of rewards and half of constants.
         """
-        earlier = [one for one in reversed(self._groups.get(group.key, ())) if one.judged]
+        earlier = [past for past in reversed(self._groups.get(group.key, ())) if past.judged]
         try:
             recorded = None if earlier else await self._restored(group.key)
         except LedgerError:
@@ -426,7 +429,7 @@ class Collector:
             answers, free = dict[Place, Any](), list(before.places)
             for place in group.places:
                 seen = {place.seen, digest(_trajectory(place).messages)}
-                same = next((one for one in free if one.seen in seen and one.number in {None, place.number}), None)
+                same = next((spot for spot in free if spot.seen in seen and spot.number in {None, place.number}), None)
                 if same is None:
                     break
                 free.remove(same)
@@ -495,10 +498,10 @@ class Collector:
         return self._last(key)
 
     async def _recall(self, key: Key) -> None:
-        found = await self._restored(key)
-        if found is not None and self._last(key) is None:
-            self._groups[key] = [found]
-            self._remember(found)
+        restored = await self._restored(key)
+        if restored is not None and self._last(key) is None:
+            self._groups[key] = [restored]
+            self._remember(restored)
 
     async def _restored(self, key: Key) -> Group | None:
         """Return an answered group from the ledger, or None. Raises LedgerError."""
@@ -534,12 +537,12 @@ class Collector:
     def drain(self) -> None:
         """Begin no group any more, and ask the callers of groups that wait for rollouts to come again."""
         self._draining = True
-        for group in [one for groups in self._groups.values() for one in groups if one.taking]:
+        for group in [group for groups in self._groups.values() for group in groups if group.taking]:
             self._fail(group, draining())
 
     def release(self) -> None:
         """Ask the callers of all groups to come again, also of those that are being judged."""
-        for group in [one for groups in self._groups.values() for one in groups if not one.outcome.done()]:
+        for group in [group for groups in self._groups.values() for group in groups if not group.outcome.done()]:
             self._fail(group, draining())
 
     async def finish(self) -> None:
@@ -611,15 +614,16 @@ def _trajectory(place: Place) -> Trajectory:
 
 def _in_order(place: Place) -> tuple[str, str]:
     """Return the id, which no sibling has, or the content: an order that does not depend on who arrived first."""
-    one = _trajectory(place)
-    return one.id, json.dumps(one.messages, ensure_ascii=False, default=_plain) if one.id == UNNAMED else ""
+    trajectory = _trajectory(place)
+    messages = trajectory.messages if trajectory.id == UNNAMED else ()
+    return trajectory.id, json.dumps(messages, ensure_ascii=False, default=_plain)
 
 
 def _result(recorded: Mapping[str, Any]) -> GroupResult:
     """Return a recorded result with what the answers for its rollouts need."""
     names = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
     try:
-        rows = tuple(TrajectoryResult(**{name: one[name] for name in names}) for one in recorded["trajectories"])
+        rows = tuple(TrajectoryResult(**{name: row[name] for name in names}) for row in recorded["trajectories"])
         return GroupResult(recorded["group_id"], recorded["status"], rows)
     except (KeyError, TypeError) as error:
         raise LedgerError("the ledger is damaged: a group's result has not the form that calipers writes") from error

@@ -185,8 +185,8 @@ _LONGEST_WAIT: Final = 86_400
 
 def request_id(request: Request) -> str:
     """Return the id of a request: that of its ``X-Request-Id``, or a new one."""
-    given = request.headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
+    stated = request.headers.get("x-request-id", "")
+    return stated if _REQUEST_ID.fullmatch(stated) else os.urandom(8).hex()
 
 
 def wait_of(request: Request) -> int | None:
@@ -194,12 +194,12 @@ def wait_of(request: Request) -> int | None:
 
     Raises RefusalError (400) for what is no whole number of seconds.
     """
-    found = _WAIT.search(",".join(request.headers.getlist("prefer")))
-    if found is None:
+    match = _WAIT.search(",".join(request.headers.getlist("prefer")))
+    if match is None:
         return None
-    if not found[1].isdecimal():
+    if not match[1].isdecimal():
         raise RefusalError(400, "bad_header", "the header Prefer: wait=N needs a whole number of seconds, from 0")
-    return min(int(found[1][:18]), _LONGEST_WAIT)
+    return min(int(match[1][:18]), _LONGEST_WAIT)
 
 
 async def read_body(request: Request, most: int, room: Room) -> bytes:

@@ -79,11 +79,11 @@ class Route:
     def asked(self, body: bytes, query: Mapping[str, str], size: int | None) -> Asked:
         """Return a request, checked. Raises RefusalError (400, 422)."""
         try:
-            said = msgspec.convert(query, forms.Query, strict=False)
+            query_form = msgspec.convert(query, forms.Query, strict=False)
         except msgspec.ValidationError as error:
             raise invalid(f"the query of the URL: {error}") from None
         try:
-            return Asked(_decoder(self.form).decode(body), body, said, size)
+            return Asked(_decoder(self.form).decode(body), body, query_form, size)
         except msgspec.ValidationError as error:
             raise invalid(str(error)) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -127,16 +127,16 @@ def rollout_answer(key: Key, index: int | None, member: MemberResult) -> Rollout
 
 
 def _read_rollout(asked: Asked) -> Work:
-    one = asked.form
-    if one.index >= one.group_size:
-        raise invalid(f"index {one.index} is not below group_size {one.group_size}; it counts from 0")
-    shared = {"context": one.context or [], "tools": one.tools, "rubric": one.rubric}
-    title = f"{one.run}:{one.group_id}" if one.run else one.group_id
+    form = asked.form
+    if form.index >= form.group_size:
+        raise invalid(f"index {form.index} is not below group_size {form.group_size}; it counts from 0")
+    shared = {"context": form.context or [], "tools": form.tools, "rubric": form.rubric}
+    title = f"{form.run}:{form.group_id}" if form.run else form.group_id
     return [
         Sent(
-            *((one.run, one.group_id), title, one.group_size, one.messages, shared, len(asked.body)),
-            number=one.index,
-            version=one.policy_version,
+            *((form.run, form.group_id), title, form.group_size, form.messages, shared, len(asked.body)),
+            number=form.index,
+            version=form.policy_version,
         )
     ]
 

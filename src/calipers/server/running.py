@@ -69,14 +69,14 @@ def bound_socket(host: str, port: int) -> socket.socket:
     """Return a socket that the server listens on. Raises ConfigError if the address is not free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends an answer's body at once only on sockets that name the protocol; on others it follows 40 ms later.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, port))
+        listener.bind((host, port))
     except OSError as error:
-        made.close()
+        listener.close()
         raise ConfigError(f"--host {host} --port {port}: the address cannot be used: {error.strerror}") from error
-    return made
+    return listener
 
 
 def address_of(bound: socket.socket) -> str:

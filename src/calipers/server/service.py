@@ -76,14 +76,14 @@ class Tenant:
         """
         large = len(asked.body) > LARGE
         work = await asyncio.to_thread(_read, route, asked) if large else route.read(asked)
-        found: Sequence[Any] = ()
+        answers: Sequence[Any] = ()
         if isinstance(work, Whole):
-            found = [await self.own.of_whole(work, seconds)]
+            answers = [await self.own.of_whole(work, seconds)]
         elif route.engine is not None:
-            found = await self.engines[route.engine].of_engine(work, gone)
+            answers = await self.engines[route.engine].of_engine(work, gone)
         else:
-            found = [await self.own.of_rollout(work[0], seconds)]
-        return route.write(asked, found)
+            answers = [await self.own.of_rollout(work[0], seconds)]
+        return route.write(asked, answers)
 
     async def require_usable_ledger(self) -> None:
         """Raise LedgerError if the ledger cannot be read now, or its last write failed and would again."""
@@ -103,9 +103,9 @@ class Tenant:
 def _read(route: Route, asked: Asked) -> Work:
     """Read a request with all that is computed from it at first use."""
     work = route.read(asked)
-    for one in [work] if isinstance(work, Whole) else work:
+    for sent in [work] if isinstance(work, Whole) else work:
         with suppress(InputError):  # raised again at first use
-            _ = one.content if isinstance(one, Whole) else (one.seen, one.form, one.trajectory, one.head)
+            _ = sent.content if isinstance(sent, Whole) else (sent.seen, sent.form, sent.trajectory, sent.head)
     return work
 
 
@@ -163,8 +163,8 @@ class Service:
         failed = await asyncio.gather(*map(_ledger_fails, self.tenants.values()))
         if all(failed):
             return failed[0]
-        first, *others = self.tenants.values()
-        if not others and (ended := first.run.ended or first.float_run.ended) is not None:
+        first, *further = self.tenants.values()
+        if not further and (ended := first.run.ended or first.float_run.ended) is not None:
             return ended
         async with self._checking:
             now = asyncio.get_running_loop().time()

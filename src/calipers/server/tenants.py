@@ -93,12 +93,12 @@ def token_of(authorization: str | None) -> str | None:
 
 def tenant_with(token: str | None, tenants: Iterable[TenantToken]) -> TenantToken | None:
     """Return the tenant with this token, or None. Takes as long for any wrong token."""
-    found = None
+    match = None
     seen = sha256((token or "").encode("utf-8", "surrogatepass")).digest()
     for tenant in tenants:  # never stops early, so that the time tells nothing
         if tenant.digest is None or hmac.compare_digest(tenant.digest, seen):
-            found = tenant
-    return found
+            match = tenant
+    return match
 
 
 def ledgers_of(tenants: Sequence[TenantToken], location: str | None) -> dict[str, str | None]:

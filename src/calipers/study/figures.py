@@ -64,11 +64,11 @@ def read_curves(path: str, over: Against = "step") -> tuple[str, list[ArmCurves]
     try:
         if not file.is_file():
             raise InputError(f"{file}: there is no such file; calipers study train writes it")
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if found["format"] != "calipers-training/1":
-            raise InputError(f"{file}: format {found['format']!r:.60} is not that of a study's results")
-        arms = [_arm(arm, over) for arm in found["arms"]]
-        title = str(found["title"])
+        document = json.loads(file.read_text(encoding="utf-8"))
+        if document["format"] != "calipers-training/1":
+            raise InputError(f"{file}: format {document['format']!r:.60} is not that of a study's results")
+        arms = [_arm(arm, over) for arm in document["arms"]]
+        title = str(document["title"])
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -89,28 +89,28 @@ def _arm(arm: Mapping[str, Any], over: Against) -> ArmCurves:
         every = {name: _spread(values, _points(arm["curves"]["step"]), at) for name, values in rows.items()}
         every |= {f"{HELD_OUT}{name}": _spread(values, later, at) for name, values in held_out.items()}
         return ArmCurves(str(arm["name"]), arm["against"], at, every)
-    columns = [[one for one in column if one is not None] for column in zip(*held_out[over], strict=True)]
+    columns = [[value for value in column if value is not None] for column in zip(*held_out[over], strict=True)]
     at = tuple(estimate(column).mean for column in columns if column)
     return ArmCurves(str(arm["name"]), arm["against"], at, held_out)
 
 
 def _points(values: Sequence[Any]) -> tuple[float, ...]:
-    found = tuple(measured_number(value) for value in values)
-    if None in found:
+    numbers = tuple(measured_number(value) for value in values)
+    if None in numbers:
         raise ValueError("a step is no number")
-    return tuple(one for one in found if one is not None)
+    return tuple(number for number in numbers if number is not None)
 
 
 def _rows(curves: Mapping[str, Any]) -> dict[str, tuple[Row, ...]]:
-    found = {}
+    by_name = {}
     for name, rows in curves.items():
         if not _NAME.fullmatch(name):  # files are named after curves
             raise ValueError(f"{name!r:.60} is no name of a curve")
         if name != "step":
-            found[name] = tuple(tuple(measured_number(one) for one in row) for row in rows)
-            if any(len(row) != len(curves["step"]) for row in found[name]):
+            by_name[name] = tuple(tuple(measured_number(value) for value in row) for row in rows)
+            if any(len(row) != len(curves["step"]) for row in by_name[name]):
                 raise ValueError(f"{name}: a run has more or fewer points than the others")
-    return found
+    return by_name
 
 
 def _spread(rows: Sequence[Row], points: Sequence[float], at: Sequence[float]) -> tuple[Row, ...]:
@@ -121,7 +121,7 @@ def _spread(rows: Sequence[Row], points: Sequence[float], at: Sequence[float]) -
 def differences(arms: Sequence[ArmCurves]) -> list[ArmCurves]:
     """Return the arms that are compared with another, with the differences of their runs from that arm's."""
     by_name = {arm.name: arm for arm in arms}
-    found = []
+    curves = []
     for arm in arms:
         control = by_name.get(arm.against or "")
         if control is not None and len(control.at) == len(arm.at):
@@ -132,10 +132,10 @@ def differences(arms: Sequence[ArmCurves]) -> list[ArmCurves]:
                 )
                 for name, runs in arm.runs.items()
             }
-            found.append(ArmCurves(f"{arm.name} − {control.name}", None, arm.at, rows))
-    if not found:
+            curves.append(ArmCurves(f"{arm.name} − {control.name}", None, arm.at, rows))
+    if not curves:
         raise ConfigError("no arm of the study is compared with another, so there are no differences to draw")
-    return found
+    return curves
 
 
 def measured_names(arms: Sequence[ArmCurves]) -> list[str]:
@@ -167,21 +167,21 @@ def draw_curve(title: str, arms: Sequence[ArmCurves], name: str, over: Against =
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.margins(x=0.01)
     axes.legend(frameon=False, fontsize=9)
-    said = "lines: means over runs; bands: 95 % t-intervals"
-    axes.text(1, -0.16, said, transform=axes.transAxes, ha="right", va="top", fontsize=7.5, color="#666666")
+    legend = "lines: means over runs; bands: 95 % t-intervals"
+    axes.text(1, -0.16, legend, transform=axes.transAxes, ha="right", va="top", fontsize=7.5, color="#666666")
     return figure
 
 
 def _draw_arm(axes: Axes, arm: ArmCurves, rows: Sequence[Row], number: int) -> None:
-    columns = [[one for one in column if one is not None] for column in zip(*rows, strict=True)]
+    columns = [[value for value in column if value is not None] for column in zip(*rows, strict=True)]
     known = [(at, estimate(column)) for at, column in zip(arm.at, columns, strict=False) if column]
     places = [at for at, _ in known]
     colour, dashes = COLOURS[number % len(COLOURS)], _DASHES[number // len(COLOURS)]
     label = f"{as_text(arm.name)} ({counted(_count(rows), 'run')})"
-    axes.plot(places, [one.mean for _, one in known], color=colour, linestyle=dashes, linewidth=1.8, label=label)
-    if known and all(one.half_width is not None for _, one in known):
-        lows = [one.mean - (one.half_width or 0.0) for _, one in known]
-        highs = [one.mean + (one.half_width or 0.0) for _, one in known]
+    axes.plot(places, [point.mean for _, point in known], color=colour, linestyle=dashes, linewidth=1.8, label=label)
+    if known and all(point.half_width is not None for _, point in known):
+        lows = [point.mean - (point.half_width or 0.0) for _, point in known]
+        highs = [point.mean + (point.half_width or 0.0) for _, point in known]
         axes.fill_between(places, lows, highs, color=colour, alpha=0.16, linewidth=0)
 
 
@@ -217,5 +217,5 @@ def matplotlib_figure_class() -> type[Figure]:
         from matplotlib import figure  # noqa: PLC0415 - an extra, and slow to import
     except ImportError:
         raise ConfigError("figures need matplotlib: pip install 'calipers[study]'") from None
-    found: type[Figure] = figure.Figure
-    return found
+    figure_class: type[Figure] = figure.Figure
+    return figure_class

@@ -45,7 +45,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 def paired_difference(values: Sequence[float], controls: Sequence[float]) -> Estimate:
     """Return the mean of ``values`` less ``controls``: runs of a study with the same seeds, in the same order."""
-    return estimate([one - other for one, other in zip(values, controls, strict=True)])
+    return estimate([value - control for value, control in zip(values, controls, strict=True)])
 
 
 @lru_cache(maxsize=256)

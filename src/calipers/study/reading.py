@@ -68,9 +68,9 @@ class TomlFile:
         line = next((lines[place[:size]] for size in range(len(place), 0, -1) if place[:size] in lines), None)
         names = [str(part + 1) if isinstance(part, int) else part for part in place]
         where = f"{'.'.join(names)}: " if names else ""
-        said = f"{self.name}{f':{line}' if line else ''}: {where}{problem}"
-        if said not in self.problems:
-            self.problems.append(said)
+        line_of_problem = f"{self.name}{f':{line}' if line else ''}: {where}{problem}"
+        if line_of_problem not in self.problems:
+            self.problems.append(line_of_problem)
 
     def made(self, kind: type[Made], table: object, *place: str | int, also: Collection[str] = ()) -> Made:
         """Return the options ``kind`` with the values of the table at ``place``; defaults where it is wrong.
@@ -81,7 +81,7 @@ class TomlFile:
             self.note("it must be a table", *place)
             return kind()
         known = {option.name: option for option in options_of(kind)}  # type: ignore[arg-type]  # mypy #11469
-        given: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for key, value in table.items():
             if key in also:
                 continue
@@ -90,10 +90,10 @@ class TomlFile:
                 continue
             try:
                 known[key].require(value)
-                given[key] = value
+                fields[key] = value
             except ConfigError as error:
                 self.note(str(error), *place, key)
-        return kind(**given)
+        return kind(**fields)
 
     def require_name(self, name: object, *place: str | int) -> None:
         """Note a name that is none: names are printed, and those of folders."""
@@ -116,7 +116,7 @@ class TomlFile:
 
 def lines_of(text: str) -> dict[Place, int]:
     """Return the line on which each table and key of a TOML file begins, except within braces and brackets."""
-    found: dict[Place, int] = {}
+    lines: dict[Place, int] = {}
     rows: dict[Place, int] = {}
     table: Place = ()
     for number, line in enumerate(text.splitlines(), 1):
@@ -128,9 +128,9 @@ def lines_of(text: str) -> dict[Place, int]:
             if match[1] == "[[" and len(place) == len(re.findall(_PART, match[2])):
                 rows[place] = rows.get(place, -1) + 1
             if match[1] and place in rows:
-                found.setdefault(place, number)
+                lines.setdefault(place, number)
                 place = (*place, rows[place])
-            found.setdefault(place, number)
+            lines.setdefault(place, number)
         if match[1]:
             table = place
-    return found
+    return lines

@@ -57,7 +57,7 @@ class Noise(Bias):
         match self.per:
             case "candidate":
                 generators = [question.by_candidate(candidate, seed=self.seed) for candidate in question.shown]
-                return [opinion + own.gauss(0, self.sd) for opinion, own in zip(opinions, generators, strict=True)]
+                return [opinion + rng.gauss(0, self.sd) for opinion, rng in zip(opinions, generators, strict=True)]
             case "group":
                 error = question.by_group().gauss(0, self.sd)
                 return [opinion + error for opinion in opinions]
@@ -109,10 +109,10 @@ class LengthBias(Bias):
         view = question.request.view
         lengths = [own_characters(candidate, view.prefix_length) for candidate in view.candidates]
         mean = sum(lengths) / len(lengths)
-        own = [lengths[item] for item in question.request.ask.order]
+        lengths_in_order = [lengths[item] for item in question.request.ask.order]
         return [
             opinion + self.per_doubling * math.log2((length + 1) / (mean + 1))
-            for opinion, length in zip(opinions, own, strict=True)
+            for opinion, length in zip(opinions, lengths_in_order, strict=True)
         ]
 
 
@@ -144,8 +144,8 @@ class Sycophancy(Bias):
 
     def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
         pattern = re.compile("|".join(self.phrases), re.IGNORECASE)
-        found = [sum(1 for _ in pattern.finditer(transcript_text(candidate))) for candidate in question.shown]
-        return [opinion + self.bonus * min(count, self.limit) for opinion, count in zip(opinions, found, strict=True)]
+        counts = [sum(1 for _ in pattern.finditer(transcript_text(candidate))) for candidate in question.shown]
+        return [opinion + self.bonus * min(count, self.limit) for opinion, count in zip(opinions, counts, strict=True)]
 
 
 _ORDERS = (
@@ -177,8 +177,8 @@ class Injectable(Bias):
         generator = question.by_content()
         # Drawn for every position, so that an attack on one candidate does not change the draws of the others.
         weak = [generator.random() < self.probability for _ in opinions]
-        told = [pattern.search(transcript_text(candidate)) is not None for candidate in question.shown]
-        return [1.0 if all(pair) else opinion for opinion, *pair in zip(opinions, weak, told, strict=True)]
+        orders_judge = [pattern.search(transcript_text(candidate)) is not None for candidate in question.shown]
+        return [1.0 if all(pair) else opinion for opinion, *pair in zip(opinions, weak, orders_judge, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

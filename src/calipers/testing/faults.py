@@ -142,7 +142,7 @@ class RefusedByLength(Fault):
         if self.usual_length is None or not 0 < self.share < 1:
             return self.share
         view = question.request.view
-        lengths = [math.log2(own_characters(one, view.prefix_length) + 1) for one in question.shown]
+        lengths = [math.log2(own_characters(candidate, view.prefix_length) + 1) for candidate in question.shown]
         odds = math.log(self.share / (1 - self.share))
         odds += self.per_doubling * (math.fsum(lengths) / len(lengths) - self.usual_length)
         return 1 / (1 + math.exp(-max(-700.0, min(700.0, odds))))
@@ -182,10 +182,10 @@ def _with_missing_ids(rows: Sequence[Row], write: Write, generator: Random) -> S
 
 def _with_duplicate_id(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
     row = generator.choice(rows)
-    other = (
+    second_score = (
         row.score - 40 if row.score >= 50 else row.score + 40
     )  # far enough not to look like rounding, and still on 0-100
-    return Spoiled(write([*rows, replace(row, score=other)]))
+    return Spoiled(write([*rows, replace(row, score=second_score)]))
 
 
 def _with_unknown_id(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:

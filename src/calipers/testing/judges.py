@@ -91,7 +91,7 @@ class SimulatedJudge(FullBackend):
         entries = entries_of(question.request)
         by_aspect = {name: self._opinions(question, name) for name in {entry.aspect: None for entry in entries}}
         opinions = [by_aspect[entry.aspect][entry.place] for entry in entries]
-        signed = (1 - value if one.is_fault else value for one, value in zip(entries, opinions, strict=True))
+        signed = (1 - value if entry.is_fault else value for entry, value in zip(entries, opinions, strict=True))
         return [entry.name for entry in entries], list(signed)
 
     def _opinions(self, question: Question, aspect: str = "") -> list[float]:
@@ -100,8 +100,8 @@ class SimulatedJudge(FullBackend):
         opinions = [self._truth(view, shown, aspect) if shown.members else 0.0 for shown in question.shown]
         for label, vice in self._vices:
             if isinstance(vice, Bias):
-                own = f"{label}|{aspect}" if aspect else label
-                opinions = vice.sway(opinions, replace(question, label=own))
+                aspect_label = f"{label}|{aspect}" if aspect else label
+                opinions = vice.sway(opinions, replace(question, label=aspect_label))
         return opinions
 
     def _truth(self, view: RenderedGroup, candidate: Candidate, aspect: str) -> float:  # noqa: ARG002 - for subclasses

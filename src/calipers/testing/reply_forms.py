@@ -38,7 +38,7 @@ def entries_of(request: JudgeRequest) -> tuple[Entry, ...]:
         only = criteria[0]
         return tuple(Entry(name, request.keys.index(name), only.id, only.points < 0) for name in names)
     place = request.ask.order.index(request.ask.members[0])
-    return tuple(Entry(name, place, one.id, one.points < 0) for name, one in zip(names, criteria, strict=True))
+    return tuple(Entry(name, place, item.id, item.points < 0) for name, item in zip(names, criteria, strict=True))
 
 
 def write_reply(rows: Sequence[Row], request: JudgeRequest) -> str:
@@ -59,8 +59,8 @@ def _names(request: JudgeRequest) -> tuple[str, ...]:
 
 
 def _properties(schema: Any) -> Mapping[str, Any]:
-    found = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
-    return found if isinstance(found, Mapping) else {}
+    properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    return properties if isinstance(properties, Mapping) else {}
 
 
 def _score_entry(name: str, request: JudgeRequest) -> Entry:
@@ -76,7 +76,7 @@ def _criteria(request: JudgeRequest) -> tuple[Criterion, ...]:
     every = rubric.criteria if rubric is not None else ()
     if not request.ask.criteria:
         return every
-    by_id = {one.id: one for one in every}
+    by_id = {criterion.id: criterion for criterion in every}
     return tuple(by_id[name] for name in request.ask.criteria)
 
 

@@ -143,9 +143,9 @@ class PermutedIds(Slip):
             return list(rows)
         source = list(range(len(rows)))
         for last in range(len(rows) - 1, 0, -1):  # Sattolo's algorithm: every cycle of full length is equally likely
-            other = generator.randrange(last)
-            source[last], source[other] = source[other], source[last]
-        return [replace(rows[taken], key=row.key) for row, taken in zip(rows, source, strict=True)]
+            swapped = generator.randrange(last)
+            source[last], source[swapped] = source[swapped], source[last]
+        return [replace(rows[at], key=row.key) for row, at in zip(rows, source, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,10 @@ def rewarded(run: JudgedRun, completed: Sequence[Any]) -> list[Any]:
         )
     comparable = [_comparable_positions(completed, positions) for positions in groups.values()]
     asked = [at for positions in comparable if len(positions) >= MIN_SCORED for at in positions]
-    rows = [Row(one.data_id, _exchanges(one), name=str(one.data_id)) for one in (completed[at] for at in asked)]
+    rows = [
+        Row(rollout.data_id, _exchanges(rollout), name=str(rollout.data_id))
+        for rollout in (completed[at] for at in asked)
+    ]
     scored = zip(asked, run_coroutine(judged(run, rows, _rewards_of_several)), strict=True)
     # final_reward is the agent's own reward. It is None only if no rollout of the group reported a reward.
     rewards = {at: float(completed[at].final_reward or 0.0) + reward for at, reward in scored if reward is not None}
@@ -106,9 +109,9 @@ def _apply_in_training(manager: type, name: str, then: Callable[[Any], Any]) -> 
 def _comparable_positions(completed: Sequence[Any], positions: Sequence[int]) -> list[int]:
     """Return the positions of a group's Agent-Lightning rollouts that can be compared."""
     called = {at: completed[at].final_reward for at in positions if completed[at].triplets}
-    finite = {at: own for at, own in called.items() if own is None or math.isfinite(own)}
-    some = any(own is not None for own in finite.values())
-    return [at for at, own in finite.items() if own is not None or not some]
+    finite = {at: reward for at, reward in called.items() if reward is None or math.isfinite(reward)}
+    has_reward = any(reward is not None for reward in finite.values())
+    return [at for at, reward in finite.items() if reward is not None or not has_reward]
 
 
 def _with_reward(rollout: Any, reward: float | None) -> Any:

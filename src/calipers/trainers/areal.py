@@ -75,10 +75,10 @@ def _row(data: Mapping[str, Any], rollout: Any, number: int, tokenizer: Any) -> 
     finite_reward(rollout["rewards"][0], f"rollout {number}")
     sampled, tokens = (rollout[name][0].tolist() for name in ("loss_mask", "input_ids"))
     versions = rollout["versions"][0].tolist() if "versions" in rollout else []
-    about = version_metadata(*(version for one, version in zip(sampled, versions, strict=False) if one))
+    noted = version_metadata(*(version for used, version in zip(sampled, versions, strict=False) if used))
     return Row(
         key=None,
-        member={"messages": _replies(sampled, tokens, tokenizer), **about},
+        member={"messages": _replies(sampled, tokens, tokenizer), **noted},
         prompt=data.get("messages"),
         rubric=rubric_of_row(data),
         name=next((str(data[key]) for key in ("query_id", "id") if data.get(key) is not None), None),

@@ -73,8 +73,9 @@ class _Member:
     @property
     def sort_key(self) -> tuple[str, str]:
         """The id, which no other member has, or the content of a member without one."""
-        one = self.trajectory
-        return one.id, json.dumps(one.messages, ensure_ascii=False, default=str) if one.id == UNNAMED else ""
+        trajectory = self.trajectory
+        messages = trajectory.messages if trajectory.id == UNNAMED else ()
+        return trajectory.id, json.dumps(messages, ensure_ascii=False, default=str)
 
 
 @dataclass(slots=True, eq=False)
@@ -266,6 +267,8 @@ class Cohorts:
             )
             group.settle(MemberResult(None, why))
             self._forget_if_answered(key, group)
+            if self._deadline is None:
+                self._forget(key, group)
             if self._on_lost is not None:
                 self._on_lost((group.common.group_id if group.common is not None else "") or _shown(key), why)
         else:

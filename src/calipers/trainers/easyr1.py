@@ -37,8 +37,8 @@ def batch_reward(
                 "this reward function takes a whole batch and no worker.reward.reward_function_kwargs: remove these, "
                 'and REWARD_TYPE = "sequential"'
             )
-        rewards = run_coroutine(judged(run, [_row(one) for one in reward_inputs], rewards_or_constant))
-        return [{"overall": one} for one in rewards]
+        rewards = run_coroutine(judged(run, [_row(row) for row in reward_inputs], rewards_or_constant))
+        return [{"overall": share} for share in rewards]
 
     return reward
 

@@ -101,12 +101,12 @@ def as_judge(source: JudgeLike) -> Judge:
 def _built(source: JudgeLike) -> Judge:
     if isinstance(source, str | tuple) or callable(getattr(source, "complete", None)):
         return Judge(cast("str | Backend | Sequence[str | Backend]", source))
-    made = source() if callable(source) else source
-    if isinstance(made, Judge):
-        return made
+    judge = source() if callable(source) else source
+    if isinstance(judge, Judge):
+        return judge
     name = getattr(source, "__qualname__", type(source).__name__)
     raise ConfigError(
-        f"judge: {f'{name}() returned a' if callable(source) else 'it is a'} {type(made).__name__}; give a judge's "
+        f"judge: {f'{name}() returned a' if callable(source) else 'it is a'} {type(judge).__name__}; give a judge's "
         "name such as 'openai/gpt-5-mini', a Backend, a calipers.Judge, or a function without arguments that returns "
         "a Judge"
     )

@@ -238,5 +238,5 @@ def _has_images(message: Any) -> bool:
 
 
 def _is_image(part: Any) -> bool:
-    given = part.get("image") if isinstance(part, Mapping) and part.get("type") == "image" else None
-    return callable(getattr(given, "tobytes", None)) and callable(getattr(given, "save", None))
+    image = part.get("image") if isinstance(part, Mapping) and part.get("type") == "image" else None
+    return callable(getattr(image, "tobytes", None)) and callable(getattr(image, "save", None))

@@ -255,11 +255,11 @@ async def judged(run: JudgedRun, rows: Sequence[Row], form: Callable[[GroupResul
 def group_of_rows(judge: Judge, rows: Sequence[Row]) -> dict[str, Any]:
     """Return an engine's rows of one group as a group object of a groups file. Raises InputError as ``judged`` does."""
     first = rows[0]
-    for what in ("prompt", "rubric", "reference"):
-        if any(getattr(row, what) != getattr(first, what) for row in rows):
+    for attribute in ("prompt", "rubric", "reference"):
+        if any(getattr(row, attribute) != getattr(first, attribute) for row in rows):
             raise InputError(
                 f"the rollouts of group {one_line(str(first.key if first.name is None else first.name), 80)} have "
-                f"different {what}s; only answers to the same prompt can be compared"
+                f"different {attribute}s; only answers to the same prompt can be compared"
             )
     group = {
         "context": prompt_messages(first.prompt),

@@ -40,7 +40,7 @@ def judged(
     async def generate(self: Any, input_batch: Any, **options: Any) -> Any:
         output = await base.generate(self, input_batch, **options)
         extra = await judged_rows(run, _rows(input_batch, output, self.tokenizer), _judge_rewards)
-        rewards = [_with_judge_reward(own, reward) for own, reward in zip(output["rewards"], extra, strict=True)]
+        rewards = [_with_judge_reward(base, reward) for base, reward in zip(output["rewards"], extra, strict=True)]
         return {**output, "rewards": rewards}
 
     return type(f"Judged{generator.__name__}", (generator,), {"generate": generate, "__doc__": generator.__doc__})
@@ -58,14 +58,14 @@ def _rows(batch: Any, output: Any, tokenizer: Any) -> list[Row]:
     step = getattr(batch.get("batch_metadata"), "global_step", None)
     return [
         Row(
-            key=one.instance_id,
+            key=trajectory_id.instance_id,
             member=tokenizer.decode(answer, skip_special_tokens=True),
             prompt=prompt,
             rubric=rubric_of_row(extras),
-            name=str(one.instance_id),
+            name=str(trajectory_id.instance_id),
             extra={} if step is None else version_fields(step),
         )
-        for one, answer, prompt, extras in zip(
+        for trajectory_id, answer, prompt, extras in zip(
             ids, answers, batch["prompts"], batch.get("env_extras") or [None] * len(ids), strict=True
         )
     ]

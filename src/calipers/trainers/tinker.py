@@ -84,24 +84,24 @@ class JudgedGroup:
         another reward of a rollout is not finite.
         """
         run = shared_run(self.judge, self.patience, self.stop, min_scored=1, consequence="so its other rewards decide")
-        own: list[tuple[float, Any]] = await self.builder.compute_group_rewards(trajectory_group, env_group)
+        own_rewards: list[tuple[float, Any]] = await self.builder.compute_group_rewards(trajectory_group, env_group)
         steps = [sum(transition.reward for transition in trajectory.transitions) for trajectory in trajectory_group]
-        others = [
+        step_sums = [
             finite_reward(step + reward, f"rollout {number}")
-            for number, (step, (reward, _)) in enumerate(zip(steps, own, strict=True), start=1)
+            for number, (step, (reward, _)) in enumerate(zip(steps, own_rewards, strict=True), start=1)
         ]
         rows = [
             Row(None, {"messages": self.conversation(trajectory, env)})
             for trajectory, env in zip(trajectory_group, env_group, strict=True)
         ]
         rewards = await judged(run, rows, trajectory_rewards)
-        totals = [other + reward for other, reward in zip(others, rewards, strict=True) if reward is not None]
+        totals = [step_sum + reward for step_sum, reward in zip(step_sums, rewards, strict=True) if reward is not None]
         if not totals:
-            return own
+            return own_rewards
         average = mean(totals)  # exact: the mean of equal values is equal to them in the last bit
         return [
             (average - step, metrics) if reward is None else (mine + reward, {**metrics, "judge/reward": reward})
-            for step, reward, (mine, metrics) in zip(steps, rewards, own, strict=True)
+            for step, reward, (mine, metrics) in zip(steps, rewards, own_rewards, strict=True)
         ]
 
 

@@ -105,9 +105,7 @@ TOOL_NAMES: Final = ("list_files", "read_file", "diff", "python")
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A judge's call of a tool: the tool's ``name``, and its ``arguments`` as JSON text, both as the judge wrote
-    them.
-    """
+    """A judge's call of a tool: its ``name``, and its ``arguments`` as JSON text, as the judge wrote them."""
 
     name: str
     arguments: str
@@ -130,9 +128,9 @@ def said_and_calls(completion: Completion) -> tuple[str, tuple[ToolCall, ...]]:
     whole.
     """
     try:
-        found = json.loads(completion.text)
-        return str(found["said"]), tuple(
-            ToolCall(str(call["name"]), str(call["arguments"])) for call in found["tool_calls"]
+        recorded = json.loads(completion.text)
+        return str(recorded["said"]), tuple(
+            ToolCall(str(call["name"]), str(call["arguments"])) for call in recorded["tool_calls"]
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         return "", ()

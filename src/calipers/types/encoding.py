@@ -95,8 +95,8 @@ def finite_number(value: object) -> float | None:
 
 def measured_number(value: object) -> float | None:
     """Return ``value``, of any type, as a float if it is a number of at most ``LARGEST`` in size; None otherwise."""
-    found = finite_number(value)
-    return found if found is not None and abs(found) <= LARGEST else None
+    number = finite_number(value)
+    return number if number is not None and abs(number) <= LARGEST else None
 
 
 def without_lone_surrogates(text: str) -> str:
@@ -113,7 +113,7 @@ _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f
 
 def printable(text: str) -> str:
     """Return ``text``, data such as an answer, with characters that control a terminal as visible escapes."""
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def _encode_other(value: Any) -> Any:

@@ -34,9 +34,9 @@ class Criterion:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the criterion as data: an object of a rubric file, without fields that have their default."""
-        own: dict[str, Any] = {"id": self.id, "text": self.text, "points": self.points}
+        fields: dict[str, Any] = {"id": self.id, "text": self.text, "points": self.points}
         optional = {"tags": list(self.tags), "veto": self.veto, "rule": self.rule}
-        return own | {key: value for key, value in optional.items() if value}
+        return fields | {key: value for key, value in optional.items() if value}
 
 
 @dataclass(frozen=True, slots=True)

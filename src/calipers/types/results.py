@@ -59,10 +59,10 @@ class TrajectoryResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as data: an object of the result file with the contract's keys first, then ``extra``."""
-        own: dict[str, Any] = {name: getattr(self, name) for name in _COLUMNS}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in _COLUMNS}
         if self.attacks:
-            own["attacks"] = [attack.to_dict() for attack in self.attacks]
-        return _with_extra(own, self.extra)
+            fields["attacks"] = [attack.to_dict() for attack in self.attacks]
+        return _with_extra(fields, self.extra)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class GroupResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the group's result as data: a line of the result file."""
-        own = {
+        fields = {
             "group_id": self.group_id,
             "status": self.status,
             "trajectories": [trajectory.to_dict() for trajectory in self.trajectories],
@@ -133,7 +133,7 @@ class GroupResult:
             "unusable": self.unusable,
             "reliability": self.reliability.to_dict(),
         }
-        return _with_extra(own, self.extra)
+        return _with_extra(fields, self.extra)
 
 
 def _with_extra(own: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:

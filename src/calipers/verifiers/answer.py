@@ -82,8 +82,8 @@ def last_code_block(text: str, languages: tuple[str, ...] = ()) -> str | None:
     """
     blocks = _FENCE.findall(text)
     named = [body for language, body in blocks if language.lower() in languages]
-    found = named or [body for _, body in blocks]
-    return found[-1] if found else None
+    bodies = named or [body for _, body in blocks]
+    return bodies[-1] if bodies else None
 
 
 def excerpt(value: object) -> str:
@@ -123,8 +123,8 @@ class Exact(AnswerVerifier):
 
     def check(self, answer: str) -> Verdict:
         texts = (answer, *(self.expected if isinstance(self.expected, tuple) else (self.expected,)))
-        found, *wanted = (text.strip().casefold() if self.ignore_case else text.strip() for text in texts)
-        met = found in wanted
+        stated, *wanted = (text.strip().casefold() if self.ignore_case else text.strip() for text in texts)
+        met = stated in wanted
         return Verdict(met, "" if met else f"the answer is {excerpt(answer.strip())}")
 
 
@@ -136,7 +136,7 @@ class WordCount(AnswerVerifier):
     at_most: int | None = None
 
     def __post_init__(self) -> None:
-        bounds = [one for one in (self.at_least, self.at_most) if one is not None]
+        bounds = [bound for bound in (self.at_least, self.at_most) if bound is not None]
         whole = all(isinstance(bound, int) and not isinstance(bound, bool) and bound >= 0 for bound in bounds)
         if not bounds or not whole or bounds != sorted(bounds):
             raise ConfigError(
@@ -232,11 +232,11 @@ class Numeric(AnswerVerifier):
         numbers = _NUMBER.findall(answer)
         if not numbers:
             return Verdict(False, "there is no number in the answer")
-        found = Decimal(numbers[-1 if self.after is None else 0].replace(",", "").replace("−", "-"))
+        stated = Decimal(numbers[-1 if self.after is None else 0].replace(",", "").replace("−", "-"))
         expected = Decimal(str(self.expected))
         allowed = max(Decimal(str(self.tolerance)), Decimal(str(self.relative)) * abs(expected))
-        met = abs(_EXACT.subtract(found, expected)) <= allowed
-        return Verdict(met, "" if met else f"the answer is {found:g}")
+        met = abs(_EXACT.subtract(stated, expected)) <= allowed
+        return Verdict(met, "" if met else f"the answer is {stated:g}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,8 +118,8 @@ def _case(statement: ast.stmt) -> Call:
             )
         ):
             try:
-                given = tuple(ast.literal_eval(argument) for argument in arguments)
-                return Call(function, given, ast.literal_eval(right))
+                values = tuple(ast.literal_eval(argument) for argument in arguments)
+                return Call(function, values, ast.literal_eval(right))
             except ValueError:
                 pass
     raise InputError("write `assert f(literals) == literal`, or give the cases as Call", line=statement.lineno)
@@ -137,7 +137,7 @@ def _equal_results(found: Any, expected: Any, tolerance: float) -> bool:
         return (
             isinstance(found, list | tuple)
             and len(found) == len(expected)
-            and all(_equal_results(one, other, tolerance) for one, other in zip(found, expected, strict=True))
+            and all(_equal_results(left, right, tolerance) for left, right in zip(found, expected, strict=True))
         )
     if isinstance(expected, dict):
         return (

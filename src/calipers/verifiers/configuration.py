@@ -59,8 +59,8 @@ def _parts(spec: object) -> tuple[str, Any]:
 def _combined(name: str, parts: Any, depth: int) -> Verifier:
     if isinstance(parts, str) or not isinstance(parts, Sequence):
         raise ConfigError(f"{name}: give a list of verifiers")
-    made: Verifier = registry.VERIFIERS.find(name)(*(verifier_from(part, depth=depth + 1) for part in parts))
-    return made
+    verifier: Verifier = registry.VERIFIERS.find(name)(*(verifier_from(part, depth=depth + 1) for part in parts))
+    return verifier
 
 
 def _built(name: str, make: Callable[..., Verifier], arguments: dict[str, Any]) -> Verifier:
@@ -112,7 +112,7 @@ def _require_types(name: str, make: Callable[..., Any], arguments: Mapping[str, 
     """
     for argument, value in arguments.items():
         stated = str(inspect.signature(make).parameters[argument].annotation).split(" | ")
-        allowed = [_TYPES[one] for one in stated if one in _TYPES]
+        allowed = [_TYPES[plain] for plain in stated if plain in _TYPES]
         if len(allowed) < len(stated) or (value is None and "None" in stated):
             continue
         # True is no number

@@ -98,8 +98,8 @@ def _object(ground_truth: str | Mapping[str, Any]) -> Mapping[str, Any]:
 
 def tagged_checker(checker: str) -> tuple[Literal["rule", "llm"], str] | None:
     """Return the tag and the wording of a constraint among a row's ``checkers``; None for another tag, or without."""
-    found = _TAG.fullmatch(checker)
-    return None if found is None else ("rule" if found[1] == "rule" else "llm", found[2].strip())
+    match = _TAG.fullmatch(checker)
+    return None if match is None else ("rule" if match[1] == "rule" else "llm", match[2].strip())
 
 
 def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constraints:
@@ -112,8 +112,8 @@ def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constr
     kwargs = [{}] * len(names) if kwargs is None else kwargs
     if not isinstance(kwargs, list | tuple) or len(kwargs) != len(names):
         raise InputError(f"kwargs: must be a list, one for each of the {len(names)} instructions")
-    made = build_instructions(names, kwargs, prompt=prompt or None)
-    return Constraints(made if rules == "code" else ())
+    built = build_instructions(names, kwargs, prompt=prompt or None)
+    return Constraints(built if rules == "code" else ())
 
 
 def _texts(row: Mapping[str, Any], name: str) -> Sequence[str]:
@@ -159,20 +159,20 @@ class RuleFile:
         If there are no soft constraints, the judge weighs the answers by the group's rubric or by its own standards.
         The judge weighs nothing if the group has constraints and no rubric.
         """
-        own = own_constraints(group, rules=self.constraints)
-        soft = self.soft if own is None else (*self.soft, *own.soft)
+        of_group = own_constraints(group, rules=self.constraints)
+        soft = self.soft if of_group is None else (*self.soft, *of_group.soft)
         if soft and group.rubric is not None:
             raise InputError(
                 "it has a rubric, and it or the rules file has soft constraints: a judge weighs by only one of them, "
                 "so remove the other"
             )
-        judged = own is None or group.rubric is not None
+        judged = of_group is None or group.rubric is not None
         notes = unread_standards(group, remedy=_SOFT if soft else _SHOWN if judged else _UNASKED)
-        if own is None:
+        if of_group is None:
             none = () if self.rules or soft or self.gates else (_NONE,)
             return Constraints(self.rules, soft, judged=True, skipped=(*none, *notes))
-        rules, skipped = (*self.rules, *own.rules), (*own.skipped, *notes)
-        return replace(own, rules=rules, soft=soft, judged=judged, skipped=skipped)
+        rules, skipped = (*self.rules, *of_group.rules), (*of_group.skipped, *notes)
+        return replace(of_group, rules=rules, soft=soft, judged=judged, skipped=skipped)
 
 
 def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Constraints | None:
@@ -180,16 +180,16 @@ def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Const
 
     Raises InputError naming the field, also if a group has both and they differ.
     """
-    given, place = group.extra.get(KEY), KEY
+    value, place = group.extra.get(KEY), KEY
     stated = None if STANDARDS_KEYS.isdisjoint(group.extra) else read_standards(group.extra, rubric=False).rules
     if stated is not None:
-        if given is not None and given != stated.value:
+        if value is not None and value != stated.value:
             raise InputError(f"{KEY} and the rules in {stated.place} differ; remove one of them")
-        given, place = stated.value, stated.place
-    if given is None:
+        value, place = stated.value, stated.place
+    if value is None:
         return None
     try:
-        return _read(json.loads(given) if isinstance(given, str) else given, _instruction_of(group), rules)
+        return _read(json.loads(value) if isinstance(value, str) else value, _instruction_of(group), rules)
     except (CalipersError, ValueError) as error:
         raise InputError(f"{place}: {error}") from None
 
@@ -244,13 +244,13 @@ def _each(values: Any, name: str, read: Callable[[Any], _T]) -> tuple[_T, ...]:
         return ()
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
         raise ConfigError(f"{name}: give a list")
-    made = []
+    read_values = []
     for place, value in enumerate(values):
         try:
-            made.append(read(value))
+            read_values.append(read(value))
         except CalipersError as error:
             raise ConfigError(f"{name}[{place}]: {error}") from None
-    return tuple(made)
+    return tuple(read_values)
 
 
 def _text(value: Any) -> str:

@@ -46,10 +46,10 @@ class MathsEquivalence(AnswerVerifier):
             raise ConfigError("comparing mathematical answers needs math-verify: pip install 'calipers[maths]'")
 
     def check(self, answer: str) -> Verdict:
-        given = stated_answer(answer)
-        if not given or len(given) > _LONGEST or len(self.expected) > _LONGEST:
+        stated = stated_answer(answer)
+        if not stated or len(stated) > _LONGEST or len(self.expected) > _LONGEST:
             return Verdict(None, "there is no mathematical answer to compare, or it is too long")
-        job = Job(f"from {_MODULE} import compare", "compare", ((_unwrapped(self.expected).strip("$ "), given),))
+        job = Job(f"from {_MODULE} import compare", "compare", ((_unwrapped(self.expected).strip("$ "), stated),))
         (outcome,) = (self.sandbox or _maths_sandbox()).run([job])
         match outcome.values:
             case ([bool() | None as met, str(reason)],) | ((bool() | None as met, str(reason)),):

@@ -52,7 +52,7 @@ _EXACT, _ROUNDED, _CLOSE = 1e-60, 1e-12, 0.02
 def compare(expected: str, given: str) -> Compared:
     """Return whether ``given`` equals ``expected``, both bare LaTeX, or None with the reason why that is unknown."""
     gold, text = _plain(expected), _plain(given)
-    letters = [_OPTION.fullmatch(one) for one in (gold, text)]
+    letters = [_OPTION.fullmatch(side) for side in (gold, text)]
     if gold == text or (gold.isalpha() and len(gold) > 1 and gold.casefold() == text.casefold()):
         met: bool | None = True
     elif not re.search(r"[^\W_]", text):
@@ -89,7 +89,11 @@ def _compare_formulas(expected: str, given: str) -> bool | None:
     if left is None or right is None:
         raise _UnclearError(f"{expected if left is None else given!r:.80} cannot be read as a formula")
     met = _equal(left, right)
-    if not met and ("%" in gold_words) != ("%" in words) and all(isinstance(one, sympy.Expr) for one in (left, right)):
+    if (
+        not met
+        and ("%" in gold_words) != ("%" in words)
+        and all(isinstance(side, sympy.Expr) for side in (left, right))
+    ):
         met = _equal(left, 100 * right) if "%" in gold_words else _equal(100 * left, right)
     return met
 
@@ -100,10 +104,10 @@ def _plain(text: str) -> str:
 
 def _without_words(text: str) -> tuple[str, list[str]]:
     """Return a formula without its units, currency, percent sign, number base and other words, and these words."""
-    found = ["%"] if _PERCENT.search(text) else []
+    words = ["%"] if _PERCENT.search(text) else []
     text = text.replace("∞", r"\infty ").replace("π", r"\pi ").replace("−", "-")
     text = _PERCENT.sub("", _JOINED.sub(", ", _THOUSANDS.sub("", text)))
-    found += ["$"] if r"\$" in text else []
+    words += ["$"] if r"\$" in text else []
     text = text.replace(r"\$", "")
     for notation, readable in _REWRITTEN:
         text = notation.sub(readable, text)
@@ -111,7 +115,7 @@ def _without_words(text: str) -> tuple[str, list[str]]:
 
     def keep(match: re.Match[str]) -> str:
         word = "".join(part or "" for part in match.groups())
-        found.append(re.sub(r"[\s{}~.]|s$", "", word.lower()).replace("dollar", "$"))
+        words.append(re.sub(r"[\s{}~.]|s$", "", word.lower()).replace("dollar", "$"))
         return ""
 
     for pattern in (_WORDS, _BASE, _BARE_UNIT):
@@ -120,21 +124,21 @@ def _without_words(text: str) -> tuple[str, list[str]]:
         text = _DEGREES.sub("", text)
     if text.count(r"\pm") == 1:
         text = ", ".join(text.replace(r"\pm", sign) for sign in "+-")
-    return text.strip(), [word for word in found if word and word != "degree"]
+    return text.strip(), [word for word in words if word and word != "degree"]
 
 
 def _read(text: str) -> Any:
-    found = parse(f"\\boxed{{{text}}}", [_CONFIG], fallback_mode="no_fallback", parsing_timeout=None)
-    return found[0] if found and not isinstance(found[0], str) else None
+    parsed = parse(f"\\boxed{{{text}}}", [_CONFIG], fallback_mode="no_fallback", parsing_timeout=None)
+    return parsed[0] if parsed and not isinstance(parsed[0], str) else None
 
 
 def _equal(left: Any, right: Any) -> bool | None:
     if isinstance(left, sympy.Expr) and isinstance(right, sympy.Expr):
         return _equal_expressions(_with_imaginary_unit(left), _with_imaginary_unit(right))
     if _is_verified(left, right, 12):
-        sets = [isinstance(one, sympy.FiniteSet) for one in (left, right)]
-        others = [isinstance(one, sympy.Tuple | sympy.Expr) for one in (left, right)]
-        return None if any(sets) and any(others) else True
+        sets = [isinstance(side, sympy.FiniteSet) for side in (left, right)]
+        expressions = [isinstance(side, sympy.Tuple | sympy.Expr) for side in (left, right)]
+        return None if any(sets) and any(expressions) else True
     if _symbols(left) != _symbols(right) and _symbols(left) and _symbols(right):
         return None
     if isinstance(left, sympy.MatrixBase) != isinstance(right, sympy.MatrixBase):
@@ -155,17 +159,17 @@ def _equal_expressions(left: Any, right: Any) -> bool | None:
 
     Undecided are rounded numbers that are close, and variables that only one has, if they may be units or constants.
     """
-    mine, others = _symbols(left), _symbols(right)
-    if mine - others and others - mine:
+    mine, theirs = _symbols(left), _symbols(right)
+    if mine - theirs and theirs - mine:
         return None  # the same answer in other letters, perhaps
     if left.has(sympy.oo) != right.has(sympy.oo):
         return False
-    if mine != others:
+    if mine != theirs:
         # Left out may be an added constant, or a factor such as a unit, which doubles the value when it doubles.
-        wide, narrow = (left, right) if mine > others else (right, left)
-        added = _difference(wide, narrow, dict.fromkeys(mine ^ others, 0))
-        factor = _difference(wide, 2 * narrow, dict.fromkeys(mine ^ others, 2))
-        return None if any(one is None or one < _ROUNDED for one in (added, factor)) else False
+        wide, narrow = (left, right) if mine > theirs else (right, left)
+        added = _difference(wide, narrow, dict.fromkeys(mine ^ theirs, 0))
+        factor = _difference(wide, 2 * narrow, dict.fromkeys(mine ^ theirs, 2))
+        return None if any(gap is None or gap < _ROUNDED for gap in (added, factor)) else False
     apart = _difference(left, right, {})
     rounded = bool(left.atoms(sympy.Float) | right.atoms(sympy.Float))
     if apart is not None and apart < (_ROUNDED if rounded else _EXACT):
@@ -177,7 +181,8 @@ def _equal_expressions(left: Any, right: Any) -> bool | None:
 
 def _takes_up_a_difference(letter: str, slope: Any) -> bool:
     """Whether a letter is a constant of integration, or numbers a family, such as 2k + 1 or pi/4 + n pi."""
-    return bool(slope.is_number and slope and (letter in "ck" or (slope / sympy.pi).is_Rational))
+    is_counted = letter in {"m", "n"} and (slope / sympy.pi).is_Rational
+    return bool(slope.is_number and slope and (letter in {"c", "k"} or is_counted))
 
 
 def _with_imaginary_unit(value: Any) -> Any:
@@ -191,22 +196,23 @@ def _is_decimal(value: Any) -> bool:
 def _difference(left: Any, right: Any, fixed: Mapping[str, int]) -> float | None:
     """Return by what part of their size two expressions differ at most, for several values of the other variables."""
     names = sorted((_symbols(left) | _symbols(right)) - set(fixed))
-    found: list[float] = []
+    gaps: list[float] = []
     for turn in range(len(_POINTS) if names else 1):
         values = {name: _POINTS[(turn + place * 2) % len(_POINTS)] for place, name in enumerate(names)} | dict(fixed)
         try:
             exact = [
-                one.subs({symbol: values[str(symbol)] for symbol in one.free_symbols}).doit() for one in (left, right)
+                side.subs({symbol: values[str(symbol)] for symbol in side.free_symbols}).doit()
+                for side in (left, right)
             ]
             if (gap := exact[0] - exact[1]).is_Rational:
-                found.append(float(gap != 0))
+                gaps.append(float(gap != 0))
                 continue
-            a, b = (sympy.N(one, 80) for one in exact)
+            a, b = (sympy.N(side, 80) for side in exact)
             size = max(abs(a), abs(b))
-            found.append(0.0 if size == 0 else float(abs(a - b) / size))
+            gaps.append(0.0 if size == 0 else float(abs(a - b) / size))
         except (TypeError, ValueError, ArithmeticError, AttributeError):
             continue
-    return max(found) if found and not any(map(math.isnan, found)) else None
+    return max(gaps) if gaps and not any(map(math.isnan, gaps)) else None
 
 
 def warm_up() -> None:
@@ -217,6 +223,6 @@ def warm_up() -> None:
         r"\begin{pmatrix}1\\2\end{pmatrix}", r"(-\infty,0]\cup[1,2)", r"1\pm\sqrt{2}", r"\binom{4}{2}", "50\\%",
         r"|x|", r"x\in[1,2]", r"e^{i\pi}", "1,2",
     )  # fmt: skip
-    for one, other in pairwise((*forms, *forms[::2])):
-        compare(one, other)
-        compare(one, f"{one}+0")
+    for first, second in pairwise((*forms, *forms[::2])):
+        compare(first, second)
+        compare(first, f"{first}+0")

@@ -65,16 +65,16 @@ async def with_rule_verdicts(group: TrajectoryGroup, view: RenderedGroup, gradin
     def check() -> tuple[Mapping[str, Verdict], ...]:
         from calipers.verifiers.rules import check_group  # noqa: PLC0415 - it loads the sandbox
 
-        found: list[dict[str, Verdict]] = [{} for _ in shown]
+        verdicts: list[dict[str, Verdict]] = [{} for _ in shown]
         for key, criteria in asked.items():
             items = tuple(dict.fromkeys(item for item, _ in criteria))
-            about = replace(group, trajectories=tuple(shown[item] for item in items))
-            checked = dict(zip(items, check_group(about, rules=[verifiers[key]]), strict=True))
+            part = replace(group, trajectories=tuple(shown[item] for item in items))
+            checked = dict(zip(items, check_group(part, rules=[verifiers[key]]), strict=True))
             for item, criterion in criteria:
                 verdict = checked[item].rules[0]
                 reason = verdict.reason or ("" if verdict.met is not None else "the rule has no verdict")
-                found[item][criterion] = Verdict(verdict.met, reason, item, criterion)
-        return tuple(found)
+                verdicts[item][criterion] = Verdict(verdict.met, reason, item, criterion)
+        return tuple(verdicts)
 
     return replace(view, rule_verdicts=await asyncio.to_thread(check))
 
@@ -84,9 +84,9 @@ def _built(text: str) -> Verifier:
     rule: Mapping[str, Any] = json.loads(text)
     if "function" not in rule:
         return verifier_from(rule)
-    given = rule.get("parameters") or {}
+    stated = rule.get("parameters") or {}
     # If the data are a table, the row has a NaN in each column that only other rows use.
-    parameters = {name: one for name, one in given.items() if not (isinstance(one, float) and math.isnan(one))}
+    parameters = {name: value for name, value in stated.items() if not (isinstance(value, float) and math.isnan(value))}
     if rule["function"] == "word_count_range":
         return verifier_from({"word_count": _range(parameters)})
     if set(parameters) != {"answer"}:
@@ -97,10 +97,10 @@ def _built(text: str) -> Verifier:
 def _range(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the bounds of RuscaRL's ``word_count_range`` as arguments of ``WordCount``. ``"3"`` and 3.0 become 3."""
     bounds: dict[str, Any] = {}
-    for key, given in parameters.items():
-        text = str(given).removesuffix(".0")
+    for key, bound in parameters.items():
+        text = str(bound).removesuffix(".0")
         name = "at_least" if key in _LEAST else "at_most" if key in _MOST else None
         if name is None or name in bounds:
             raise ConfigError(f"word_count_range: {key!r} is unknown or repeats a bound; write min and max")
-        bounds[name] = int(text) if text.isdecimal() else given
+        bounds[name] = int(text) if text.isdecimal() else bound
     return bounds

@@ -88,8 +88,8 @@ def check_group(
     Verdict, the verdict is None with a reason. Rules are not checked if a gate's verdict is None.
     """
     whole = [replace(trajectory, messages=(*group.context, *trajectory.messages)) for trajectory in group.trajectories]
-    closed = [next((verdict for gate in gates if not (verdict := _run(gate, one)).met), None) for one in whole]
-    left = [one for one, gate in zip(whole, closed, strict=True) if gate is None or gate.met is False]
+    closed = [next((verdict for gate in gates if not (verdict := _run(gate, member)).met), None) for member in whole]
+    left = [member for member, gate in zip(whole, closed, strict=True) if gate is None or gate.met is False]
     columns = [_check(rule, left) for rule in rules]
     verdicts = iter(zip(*columns, strict=True) if rules else repeat(()))
     return [
@@ -116,5 +116,5 @@ def _check(rule: Verifier, trajectories: Sequence[Trajectory]) -> list[Verdict]:
     if not isinstance(rule, RuleFunction):
         return [_run(rule, trajectory) for trajectory in trajectories]
     answers = [final_answer(trajectory) for trajectory in trajectories]
-    found = iter(check_rules([(rule, answer) for answer in answers if answer is not None], sandbox=rule.sandbox))
-    return [Verdict(None, NO_ANSWER) if answer is None else next(found) for answer in answers]
+    verdicts = iter(check_rules([(rule, answer) for answer in answers if answer is not None], sandbox=rule.sandbox))
+    return [Verdict(None, NO_ANSWER) if answer is None else next(verdicts) for answer in answers]

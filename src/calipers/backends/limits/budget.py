@@ -78,7 +78,9 @@ class Price:
         match given:
             case Price():
                 return given
-            case Sequence() if len(given) in {2, 3} and all(_is_number(one) and 0 <= one < math.inf for one in given):
+            case Sequence() if len(given) in {2, 3} and all(
+                _is_number(part) and 0 <= part < math.inf for part in given
+            ):
                 return Price(*given)
         raise ConfigError(
             f"price={given!r}: write (input, output) or (input, output, cached), in US dollars per million tokens"

@@ -117,17 +117,17 @@ class Pool(FullBackend):
         """Start with what an earlier run learned about the pool's servers; of a single server, it is for all."""
         by_endpoint = any(member.endpoint in known for member in self.members)
         for member in self.members:
-            about = known.get(member.endpoint, {}) if by_endpoint else known
-            if isinstance(about, Mapping):
-                member.learn(about)
+            facts = known.get(member.endpoint, {}) if by_endpoint else known
+            if isinstance(facts, Mapping):
+                member.learn(facts)
 
     def _in_turn(self) -> Sequence[_Member]:
         """Return the members that are not skipped, the least busy first; or else the one whose pause ends first."""
         with self._lock:
             now = self._clock()
-            usable = [one for one in self._members if one.skipped_until <= now]
-            turn = sorted(usable, key=lambda one: (one.in_flight, one.calls))
-            turn = turn or [min(self._members, key=lambda one: one.skipped_until)]
+            usable = [member for member in self._members if member.skipped_until <= now]
+            turn = sorted(usable, key=lambda member: (member.in_flight, member.calls))
+            turn = turn or [min(self._members, key=lambda member: member.skipped_until)]
             if turn[0].skipped_until:  # this call tests it, and the others wait for what becomes of it
                 turn[0].skipped_until = max(turn[0].skipped_until, now + _PAUSE)
             return turn

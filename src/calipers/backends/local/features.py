@@ -75,10 +75,10 @@ def measure_group(view: RenderedGroup) -> MeasuredGroup:
     copies = tuple(max(1, len(candidate.members)) for candidate in view.candidates)
     lists = [candidate.messages for candidate in view.candidates]
     measured = content.measure_features(lists, prefix_length=view.prefix_length, copies=copies)
-    rows = [(*one.values, *measure_form(one.evidence.answer, one.task)) for one in measured]
+    rows = [(*candidate.values, *measure_form(candidate.evidence.answer, candidate.task)) for candidate in measured]
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
     task = measured[0].task if measured else ""
-    has_tools = any(one.evidence.failed for one in measured)
+    has_tools = any(candidate.evidence.failed for candidate in measured)
     return MeasuredGroup(values, copies, _hashed(terms(words(task))), has_tools)
 
 
@@ -98,16 +98,16 @@ def measure_form(answer: str, task: str) -> tuple[float, ...]:
     """Return a local judge's features of form of an answer to ``task``, in the order of FORM_FEATURES."""
     tokens, low = words(answer), answer.lower()
     task_terms, task_pairs = _task_words(task)
-    own, pairs = terms(tokens), set(pairwise(tokens))
-    sentences = [one for part in _SENTENCE.split(low) if (one := part.strip())]
+    distinct, pairs = terms(tokens), set(pairwise(tokens))
+    sentences = [sentence for part in _SENTENCE.split(low) if (sentence := part.strip())]
     data, count = answer.encode("utf-8", "replace"), max(1, len(tokens))
     copied = len(pairs & task_pairs)
     return (
         math.log1p(len(tokens)),
         math.log1p(len(set(tokens))),
-        math.log1p(len(own)),
-        math.log1p(len(own - task_terms)),
-        math.log1p(len(own & task_terms)),
+        math.log1p(len(distinct)),
+        math.log1p(len(distinct - task_terms)),
+        math.log1p(len(distinct & task_terms)),
         min(2.0, len(zlib.compress(data, 1)) / max(1, len(data))),
         _repeated(list(zip(tokens, tokens[1:], tokens[2:], strict=False))),
         _repeated(sentences),

@@ -117,9 +117,9 @@ class Model:
     def explanations(self, group: MeasuredGroup) -> list[str]:
         """Return for each candidate the features whose weights move its score most, at most three."""
         parts = group.relative * self.weights
-        both = parts[:, : len(FEATURES)] + parts[:, len(FEATURES) :]
+        summed = parts[:, : len(FEATURES)] + parts[:, len(FEATURES) :]
         texts = []
-        for row, places in zip(both, np.argsort(-np.abs(both), axis=1, kind="stable")[:, :_NAMED], strict=True):
+        for row, places in zip(summed, np.argsort(-np.abs(summed), axis=1, kind="stable")[:, :_NAMED], strict=True):
             signed = ((i, "+" if row[i] > 0 else "-") for i in places if abs(row[i]) > _NEGLIGIBLE)
             named = [f"{sign} {FEATURES[i].replace('_', ' ')}" for i, sign in signed]
             texts.append(", ".join(named) or "little sets it apart from its siblings")
@@ -138,9 +138,7 @@ def write_model(folder: Path, model: Model) -> None:
 
 
 def read_model(folder: str | Path) -> tuple[Model, str]:
-    """Return the local judge in ``folder``, and a digest of its file. Raises ConfigError, in one sentence, for anything
-    else.
-    """
+    """Return the local judge in ``folder`` and a digest of its file. Raises ConfigError for anything else."""
     where, remedy = (
         f"local:{folder}: {MODEL_FILE}",
         f"`calipers distill LEDGER -o {folder} --force` makes the judge anew",
@@ -178,9 +176,9 @@ def _checked_model(stored: dict[str, Any]) -> Model:
         raise ValueError("other features than those of this version")
     if not all(type(number) in {int, float} and math.isfinite(number) for number in numbers):
         raise ValueError("a number is missing or not finite")
-    if not all(isinstance(one, str) and one for one in [stored["name"], *stored["teachers"]]):
+    if not all(isinstance(name, str) and name for name in [stored["name"], *stored["teachers"]]):
         raise ValueError("a name is missing")
-    if not all(type(one) is int and 0 <= one < TERMS for one in [*domain["terms"]]):
+    if not all(type(term) is int and 0 <= term < TERMS for term in [*domain["terms"]]):
         raise ValueError("a term is out of range")
     sets = {name: frozenset(domain[name]) for name in ("tools", "terms")}
     return Model(

@@ -144,8 +144,8 @@ def _tool(tool: Tool) -> dict[str, Any]:
 def _message(message: Message) -> dict[str, Any]:
     content = message["content"]
     if message.get("tool_calls"):
-        said = [{"type": "text", "text": content}] if content else []
-        return {"role": message["role"], "content": [*said, *map(_tool_use, message["tool_calls"])]}
+        blocks = [{"type": "text", "text": content}] if content else []
+        return {"role": message["role"], "content": [*blocks, *map(_tool_use, message["tool_calls"])]}
     return {
         "role": message["role"],
         "content": [_part(part) for part in content] if isinstance(content, list) else content,

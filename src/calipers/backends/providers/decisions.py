@@ -80,7 +80,7 @@ class Decisions(HttpBackend):
                 # Whatever is missing or in the wrong place, the reply is not a complete answer.
                 beginning = reply_excerpt(reply, self.peer)
                 raise TransientError("bad_reply", f"Not an answer to every question: {beginning}") from None
-            known = {key: one for key, one in chances.items() if one is not None}
+            known = {key: chance for key, chance in chances.items() if chance is not None}
             if not known:
                 raise declined_error(self.peer, "it refused to answer")
             text = scored_reply(known, request.max_score)

@@ -1,7 +1,4 @@
-"""The table of providers, and what the environment sets for each: address and key.
-
-An address from the environment counts as chosen by the user, so judges are asked where the user's other tools ask.
-"""
+"""The table of providers, and what the environment sets for each: address and key."""
 
 from __future__ import annotations
 
@@ -106,9 +103,7 @@ def nearest_provider(name: str) -> str | None:
 
 
 def provider_of(judge: str) -> str | None:
-    """Return the provider that a judge's name begins with, or None if the name does not begin with a registered
-    provider.
-    """
+    """Return the provider that a judge's name begins with, or None if it is none that is registered."""
     before, slash, _ = judge.partition("/")
     name = ALIASES.get(before, before)
     if not slash or name not in registry.BACKENDS:

@@ -124,7 +124,7 @@ def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_c
 
 def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float, may_call: bool) -> Completion:
     choice, message = _choice_and_message(body, reply, peer)
-    text, reasoning, refusal = (text_without_secrets(one, peer.secrets) for one in _text_reasoning_refusal(message))
+    text, reasoning, refusal = (text_without_secrets(part, peer.secrets) for part in _text_reasoning_refusal(message))
     finish = choice.get("finish_reason")
     calls = _tool_calls(message)
     if may_call and not refusal and calls:
@@ -163,8 +163,8 @@ def _choice_and_message(
 def _is_filtered(body: Mapping[str, Any]) -> bool:
     """Return whether Azure's results for the prompt say that its content filter stopped it."""
     results = [row.get("content_filter_results") for row in objects_in(body.get("prompt_filter_results"))]
-    kinds = [one for result in results if isinstance(result, dict) for one in result.values()]
-    return any(one.get("filtered") is True for one in objects_in(kinds))
+    kinds = [kind for result in results if isinstance(result, dict) for kind in result.values()]
+    return any(kind.get("filtered") is True for kind in objects_in(kinds))
 
 
 def _text_reasoning_refusal(message: Mapping[str, Any]) -> tuple[str, str, str]:

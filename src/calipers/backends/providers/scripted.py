@@ -90,8 +90,8 @@ class Scripted(FullBackend):
 
 def _text(row: Row, request: JudgeRequest) -> str:
     if "criteria" in row:
-        told = row["criteria"]
-        return told if isinstance(told, str) else json.dumps({"criteria": told}, ensure_ascii=False)
+        criteria = row["criteria"]
+        return criteria if isinstance(criteria, str) else json.dumps({"criteria": criteria}, ensure_ascii=False)
     view = request.view
     shown = {  # identical trajectories share a key
         view.ids[member]: key
@@ -100,7 +100,7 @@ def _text(row: Row, request: JudgeRequest) -> str:
     }
     if "text" in row:
         # A single pass, so that placeholders inside an inserted key are not replaced.
-        return _PLACEHOLDER.sub(lambda found: shown.get(found[1], found[0]), row["text"])
+        return _PLACEHOLDER.sub(lambda placeholder: shown.get(placeholder[1], placeholder[0]), row["text"])
     explained, scores = (
         {shown[name]: value for name, value in row.get(part, {}).items() if name in shown}
         for part in ("explanations", "scores")
@@ -150,4 +150,4 @@ def _why_wrong(row: Any) -> str:
         ("error.kind", {row["error"].get("kind")} if "error" in row else set(), get_args(FailureKind)),
         ("usage", set(row.get("usage", ())), [field.name for field in fields(Usage)]),
     ]
-    return next((f"{name}: allowed are {', '.join(known)}" for name, given, known in allowed if given - {*known}), "")
+    return next((f"{name}: allowed are {', '.join(known)}" for name, values, known in allowed if values - {*known}), "")

@@ -28,10 +28,10 @@ def whole_completion(stream: bytes) -> dict[str, Any]:
     body: dict[str, Any] = {"model": None, "system_fingerprint": None, "usage": None}
     message: dict[str, Any] = {name: [] for name in _TEXTS}
     choice: dict[str, Any] = {"message": message, "finish_reason": None}
-    done = False
+    is_complete = False
     for name, data in stream_events(stream):
         if data == "[DONE]":
-            done = True
+            is_complete = True
             break
         try:
             chunk = _decode(data)
@@ -42,7 +42,7 @@ def whole_completion(stream: bytes) -> dict[str, Any]:
         if chunk.get("error") or name == "error":
             return {"error": chunk.get("error") or chunk, "usage": chunk.get("usage") or body["usage"]}
         _add_chunk(body, choice, chunk)
-    if not done and choice["finish_reason"] is None:
+    if not is_complete and choice["finish_reason"] is None:
         raise BrokenStreamError("the stream broke off before the answer was whole")
     message |= {name: "".join(message[name]) for name in _TEXTS}
     if parts := message.pop("parts", None):
@@ -74,7 +74,7 @@ def stream_events(stream: bytes) -> Iterator[tuple[str, str]]:
 
 def objects_in(value: object) -> list[dict[str, Any]]:
     """Return the objects in a list of a server's reply; none if it is no list."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _add_chunk(body: dict[str, Any], choice: dict[str, Any], chunk: Mapping[str, Any]) -> None:

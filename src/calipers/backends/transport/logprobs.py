@@ -30,22 +30,26 @@ def logprobs_in(logprobs: object, text: str) -> Logprobs | None:
     begins = b"".join(pieces).rfind(wanted)
     if begins < 0 or not wanted:
         return None
-    found, at = [], -begins
+    digits, at = [], -begins
     for row, piece in zip(rows, pieces, strict=True):
         if 0 <= at < len(wanted) and _has_digit(piece) and (alternatives := _digit_alternatives(row)):
-            found.append((len(wanted[:at].decode("utf-8", "replace")), tuple(alternatives.items())))
+            digits.append((len(wanted[:at].decode("utf-8", "replace")), tuple(alternatives.items())))
         at += len(piece)
-    return tuple(found)
+    return tuple(digits)
 
 
 def _digit_alternatives(row: Mapping[str, Any]) -> dict[str, float]:
     """Return the log-probabilities of a row's own token and its alternatives, except tokens without a digit."""
-    others = row.get("top_logprobs") or row.get("top_probs")
-    found = {}
-    for one in (row, *(others if isinstance(others, list) else ())):
-        if isinstance(one, dict) and _has_digit(token := _bytes(one)) and (chance := _log_probability(one)) is not None:
-            found[token.decode("utf-8", "replace")] = chance
-    return found
+    alternatives = row.get("top_logprobs") or row.get("top_probs")
+    chances = {}
+    for alternative in (row, *(alternatives if isinstance(alternatives, list) else ())):
+        if (
+            isinstance(alternative, dict)
+            and _has_digit(token := _bytes(alternative))
+            and (chance := _log_probability(alternative)) is not None
+        ):
+            chances[token.decode("utf-8", "replace")] = chance
+    return chances
 
 
 def _log_probability(row: Mapping[str, Any]) -> float | None:
@@ -63,11 +67,11 @@ def _bytes(row: Mapping[str, Any]) -> bytes:
     text cannot hold a part of a character.
     """
     listed = row.get("bytes")
-    if isinstance(listed, list) and all(isinstance(one, int) and 0 <= one < 256 for one in listed):
+    if isinstance(listed, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in listed):
         return bytes(listed)
     token = row.get("token")
     return token.encode("utf-8", "replace") if isinstance(token, str) else b""
 
 
 def _has_digit(token: bytes) -> bool:
-    return any(48 <= one < 58 for one in token)
+    return any(48 <= byte < 58 for byte in token)

@@ -50,9 +50,7 @@ class Refusal:
 
 
 def read_refusal(reply: HttpReply, secrets: Iterable[str]) -> Refusal:
-    """Return the Refusal in a server's reply with an error status. Any bytes are accepted; only the first 64 KiB are
-    read.
-    """
+    """Return the Refusal in a server's error reply. Any bytes are accepted; the first 64 KiB are read."""
     text = reply.body[:_MOST_OF_AN_ERROR].decode("utf-8", "replace")
     try:
         parsed = json.loads(text)
@@ -119,25 +117,25 @@ def _plausible_wait(seconds: float) -> float | None:
 
 def _stated_wait(text: str) -> float | None:
     """Return the wait in seconds that an error states in its text or in Google's ``RetryInfo``, or None."""
-    found = _AGAIN_IN.search(text)
-    if found is None:
+    stated = _AGAIN_IN.search(text)
+    if stated is None:
         return None
-    seconds = float(found[2]) / (1000 if found[3] == "ms" else 1)
-    return _plausible_wait(seconds + 60 * int(found[1] or 0))
+    seconds = float(stated[2]) / (1000 if stated[3] == "ms" else 1)
+    return _plausible_wait(seconds + 60 * int(stated[1] or 0))
 
 
 def refusal_error(refusal: Refusal, peer: Peer) -> BackendError:
     """Return the BackendError for a server's refusal, by the first matching entry of ``refusals.toml``."""
-    cause = next(one for one in _table().causes if one.fits(refusal))
-    said = f"HTTP {refusal.status}: {refusal.message}"
+    cause = next(row for row in _table().causes if row.fits(refusal))
+    answer = f"HTTP {refusal.status}: {refusal.message}"
     message = cause.message.format(model=peer.model, key=peer.key_hint, location=refusal.location)
     error: BackendError
     if cause.kind == "context_window":
-        error = _too_long(refusal, message, said, peer.model)
+        error = _too_long(refusal, message, answer, peer.model)
     elif cause.may_pass:
-        error = TransientError(cause.kind, f"{message} ({said})", retry_after=refusal.retry_after)
+        error = TransientError(cause.kind, f"{message} ({answer})", retry_after=refusal.retry_after)
     else:
-        error = PermanentError(cause.kind, f"{message} ({said})", fatal=cause.fatal)
+        error = PermanentError(cause.kind, f"{message} ({answer})", fatal=cause.fatal)
     # A reply with an error status is not billed, unless the server reports usage.
     error.usage = refusal.usage or (Usage(cost_usd=0.0) if refusal.status >= 400 else None)
     return error
@@ -199,8 +197,8 @@ def _too_long(refusal: Refusal, message: str, said: str, model: str) -> Permanen
     """Return the error for a question beyond the context window, with the sizes in tokens that the server reports."""
     prompt, limit = (token_count(refusal.detail.get(name)) for name in ("n_prompt_tokens", "n_ctx"))
     if prompt is None or limit is None:
-        found = next((found for pattern in _table().sizes if (found := pattern.search(refusal.prose))), None)
-        sizes: Mapping[str, str | None] = {} if found is None else found.groupdict()
+        size = next((size for pattern in _table().sizes if (size := pattern.search(refusal.prose))), None)
+        sizes: Mapping[str, str | None] = {} if size is None else size.groupdict()
         limit, prompt = (token_count(int(sizes.get(name) or 0)) for name in ("window", "prompt"))
     if limit is None:
         text = (

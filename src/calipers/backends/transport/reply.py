@@ -72,16 +72,16 @@ def finish_reason_of(word: object) -> FinishReason:
     """
     if word is None or word == "":
         return "unknown"
-    said = str(word).lower()
-    if said in _NATURAL:
+    reason = str(word).lower()
+    if reason in _NATURAL:
         return "stop"
-    if said in _CUT_OFF:
+    if reason in _CUT_OFF:
         return "length"
-    if _REFUSED.search(said):
+    if _REFUSED.search(reason):
         return "refused"
-    if _FAILED.search(said):
-        raise TransientError("server", f"The server broke off its answer (finish reason {said[:50]!r})")
-    raise TransientError("bad_reply", f"The answer is unfinished (finish reason {said[:50]!r})")
+    if _FAILED.search(reason):
+        raise TransientError("server", f"The server broke off its answer (finish reason {reason[:50]!r})")
+    raise TransientError("bad_reply", f"The answer is unfinished (finish reason {reason[:50]!r})")
 
 
 def completion(
@@ -210,14 +210,14 @@ def reported_usage(stated: object) -> Usage | None:
     details = stated.get("prompt_tokens_details") or stated.get("input_tokens_details")
     read, written = (_count(stated, f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
     hit = _count(details, "cached_tokens") if isinstance(details, Mapping) else None
-    given = _count(stated, "prompt_tokens", "input_tokens")
+    sent = _count(stated, "prompt_tokens", "input_tokens")
     produced = _count(stated, "completion_tokens", "output_tokens")
     cost = stated.get("cost")  # in dollars; one that a router does not state is unknown, not 0
     is_number = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _ABSURD
     dollars = float(cost) if is_number and cost is not None else None
-    if given is None or produced is None:
+    if sent is None or produced is None:
         return None if dollars is None else Usage(cost_usd=dollars)
-    return Usage(given + read + written, produced, (hit or 0) + read, dollars)
+    return Usage(sent + read + written, produced, (hit or 0) + read, dollars)
 
 
 @contextmanager

@@ -228,7 +228,7 @@ def _read(value: Any) -> Any:
     if type(value) is str:
         if _MARK not in value:
             return value
-        return re.sub(f"{_MARK}(.)", lambda found: "\0" if found[1] == "0" else found[1], value, flags=re.DOTALL)
+        return re.sub(f"{_MARK}(.)", lambda escape: "\0" if escape[1] == "0" else escape[1], value, flags=re.DOTALL)
     if type(value) is bytes and not value.startswith(COMPRESSED):
         return value.removeprefix(_TEXT).decode("utf-8", "surrogateescape")
     return value
@@ -248,17 +248,17 @@ async def require_ledger(connection: asyncpg.Connection, address: Address) -> No
 
 async def _has_ledger(connection: asyncpg.Connection, address: Address) -> bool:
     if await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", f'"{address.schema}".ledger_format'):
-        found = await connection.fetchval("SELECT max(format) FROM ledger_format")
-        if found != FORMAT:
+        stored = await connection.fetchval("SELECT max(format) FROM ledger_format")
+        if stored != FORMAT:
             raise LedgerError(
-                f"{address.name}: is a ledger of format {found}, and this version reads only format {FORMAT}: use the "
+                f"{address.name}: is a ledger of format {stored}, and this version reads only format {FORMAT}: use the "
                 "version of calipers that wrote it, or name another schema with ?schema=NAME"
             )
         return True
     query = "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY 1 LIMIT 1"
-    if (other := await connection.fetchval(query, address.schema)) is not None:
+    if (table := await connection.fetchval(query, address.schema)) is not None:
         raise LedgerError(
-            f"{address.name}: the schema {address.schema} holds another program's tables ({other}), not a ledger; name "
+            f"{address.name}: the schema {address.schema} holds another program's tables ({table}), not a ledger; name "
             "another with ?schema=NAME"
         )
     return False

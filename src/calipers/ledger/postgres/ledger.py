@@ -108,7 +108,7 @@ class PostgresLedger(_Database, WritableLedger):
         return self._fetched(query, values)
 
     async def _fetched(self, query: str, values: Sequence[Any]) -> list[Row]:
-        return from_postgres(await self._reader.run("read", lambda one: one.fetch(numbered(query), *values)))
+        return from_postgres(await self._reader.run("read", lambda conn: conn.fetch(numbered(query), *values)))
 
     def _require_open(self, verb: str) -> None:
         if self._closed:
@@ -156,7 +156,7 @@ class PostgresLedger(_Database, WritableLedger):
             return False
         self._claims[key] = False
         try:
-            self._claims[key] = await self._reader.run("read", lambda one: one.fetchval(_LOCK, key))
+            self._claims[key] = await self._reader.run("read", lambda conn: conn.fetchval(_LOCK, key))
             return self._claims[key]
         finally:
             if not self._claims[key]:
@@ -169,7 +169,7 @@ class PostgresLedger(_Database, WritableLedger):
     async def _unlock(self, key: str) -> None:
         self._claims.pop(key, None)
         with suppress(LedgerError):  # the lost connection has given it up
-            await self._reader.run("read", lambda one: one.fetchval(_UNLOCK, key))
+            await self._reader.run("read", lambda conn: conn.fetchval(_UNLOCK, key))
 
     def _as_stored(self, statement: str, values: Row) -> Row:
         return to_postgres(values, _BYTES if statement in _WITH_BYTES else frozenset())
@@ -177,7 +177,7 @@ class PostgresLedger(_Database, WritableLedger):
     def insert(self, statement: str, values: Row) -> int:
         """Insert a row into the ledger at once and return its id."""
         query, row = f"{numbered(statement)} RETURNING id", self._as_stored(statement, values)
-        return int(self._thread.call(self._writer.run("written", lambda one: one.fetchval(query, *row))))
+        return int(self._thread.call(self._writer.run("written", lambda conn: conn.fetchval(query, *row))))
 
     def commit_soon(self) -> None:
         """Commit the ledger's queue soon, without waiting for it."""
@@ -274,8 +274,8 @@ class PostgresReader(_Database):
 
     async def _fetch(self, query: str, values: Sequence[Any]) -> list[Row]:
         # A new connection would have another snapshot, so a lost one is not opened again.
-        found = await self._connection.run("read", lambda one: one.fetch(numbered(query), *values), again=False)
-        return from_postgres(found)
+        rows = await self._connection.run("read", lambda conn: conn.fetch(numbered(query), *values), again=False)
+        return from_postgres(rows)
 
     def close(self) -> None:
         """Close the connection to the ledger's server."""

@@ -70,13 +70,13 @@ class Format:
     @property
     def reads(self) -> tuple[Reads, ...]:
         """The kinds of value that can be read from a reply in this format."""
-        found: dict[Reads, bool] = {
+        readable: dict[Reads, bool] = {
             "choice": bool(self.names) or self.numbers in ("each", "any", "listed"),
             "scores": self.numbers is not None,
             "verdict": bool(self.verdict),
             "ranking": self.order,
         }
-        return tuple(kind for kind, is_read in found.items() if is_read)
+        return tuple(kind for kind, is_read in readable.items() if is_read)
 
 
 @cache
@@ -91,16 +91,16 @@ def format_named(name: str, reads: Reads | None = None) -> Format:
 
     Raises ConfigError for an unknown name, and for a format from which ``reads`` cannot be read.
     """
-    by_any_name = {_bare(known): one for one in known_formats().values() for known in (one.name, *one.aliases)}
-    found = by_any_name.get(_bare(str(name)))
-    if found is None:
+    by_any_name = {_bare(known): form for form in known_formats().values() for known in (form.name, *form.aliases)}
+    named_form = by_any_name.get(_bare(str(name)))
+    if named_form is None:
         near = difflib.get_close_matches(_bare(str(name)), list(by_any_name), n=1)
         hint = f"; did you mean {by_any_name[near[0]].name!r}? Known: " if near else "; known: "
         raise ConfigError(f"unknown format {str(name)[:60]!r}{hint}{', '.join(sorted(known_formats()))}")
-    if reads is not None and reads not in found.reads:
-        others = " or ".join(f"extract_{read}" for read in found.reads)
-        raise ConfigError(f"format {found.name!r} holds no {reads.removesuffix('s')}; read it with {others}")
-    return found
+    if reads is not None and reads not in named_form.reads:
+        readers = " or ".join(f"extract_{read}" for read in named_form.reads)
+        raise ConfigError(f"format {named_form.name!r} holds no {reads.removesuffix('s')}; read it with {readers}")
+    return named_form
 
 
 def _format(name: str, row: dict[str, Any]) -> Format:

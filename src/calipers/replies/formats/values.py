@@ -78,14 +78,14 @@ def stated_choice(text: str, labels: Sequence[str], form: Format) -> tuple[int, 
 
 def _choice_by_scores(text: str, labels: Sequence[str], form: Format) -> tuple[int, float]:
     """Return the position of the label with the highest score, or TIE, and by what share of the scale it leads."""
-    own = form.scale or (0.0, 1.0)
-    scores = [value.number for value in stated_scores(text, labels, form, own, cut=False).values()]
+    scale = form.scale or (0.0, 1.0)
+    scores = [value.number for value in stated_scores(text, labels, form, scale, cut=False).values()]
     best, second = sorted(scores, reverse=True)[:2]
-    if any(not own[0] <= score <= own[1] for score in scores):
+    if any(not scale[0] <= score <= scale[1] for score in scores):
         raise Rejected("a score off the format's scale", doubt=True)
     if 1 < scores.count(best) < len(scores):
         raise Rejected("several of the candidates share the highest score")
-    return TIE if second == best else scores.index(best), (best - second) / (own[1] - own[0])
+    return TIE if second == best else scores.index(best), (best - second) / (scale[1] - scale[0])
 
 
 def stated_verdict(text: str, form: Format) -> bool | None:
@@ -98,10 +98,10 @@ def stated_verdict(text: str, form: Format) -> bool | None:
     )
 
     def met_of(match: re.Match[str]) -> bool | None:
-        found = {form.verdict[fold_name(word)] for word in (match["value"], match["meaning"]) if word}
-        if len(found) > 1:
+        verdicts = {form.verdict[fold_name(word)] for word in (match["value"], match["meaning"]) if word}
+        if len(verdicts) > 1:
             raise Rejected("a letter and a word that differ", doubt=True)
-        return found.pop()
+        return verdicts.pop()
 
     met, _ = _agreed(text, form, pattern, met_of)
     return met if isinstance(met, bool) else None
@@ -120,8 +120,8 @@ def stated_ranking(text: str, ids: Sequence[str], form: Format) -> tuple[int, ..
         raise Rejected("ranks that contradict each other or are tied", doubt=True)
     fold = _folding(form)
     known = {fold(name): place for place, names in enumerate(form.names) for name in names}
-    own = _labels_by_position(ids, form)
-    places = [list(ids).index(name) if name in ids else own.get(known.get(fold(name), -1), -1) for name in order]
+    labels = _labels_by_position(ids, form)
+    places = [list(ids).index(name) if name in ids else labels.get(known.get(fold(name), -1), -1) for name in order]
     if sorted(places) != list(range(len(ids))):
         raise Rejected("the ranking does not name each candidate once", doubt=True)
     return tuple(places)
@@ -141,8 +141,8 @@ def _first_place(text: str, form: Format, value: str) -> list[re.Match[str]]:
     """Return the matches of a value in the first of the format's places that has any. Raises Rejected."""
     body = _QUOTED_LINE.sub("", _body(text))
     for place in form.places:
-        found = _pattern(place, value, exact=_is_exact(form)).finditer(body)
-        if marks := [mark for mark in found if not _is_quoted(mark)]:
+        matches = _pattern(place, value, exact=_is_exact(form)).finditer(body)
+        if marks := [mark for mark in matches if not _is_quoted(mark)]:
             if form.ends and body[marks[-1].end() :].partition("\n")[2].strip(" \n`*_"):
                 raise Rejected(WORDS_AROUND, doubt=True)
             return marks
@@ -253,10 +253,10 @@ def _any(names: Sequence[str]) -> str:
 
 def _meaning(match: re.Match[str], form: Format) -> tuple[int, float | None]:
     """Return the position of the candidate that a mark names, and the margin of a graded mark (``A>>B``, ``B+``)."""
-    found = match.groupdict()
-    written = (found.get("graded") or "").upper()
+    groups = match.groupdict()
+    written = (groups.get("graded") or "").upper()
     if not written:
-        group = next(group for group in ("tie", *(f"p{place}" for place in range(len(form.names)))) if found[group])
+        group = next(group for group in ("tie", *(f"p{place}" for place in range(len(form.names)))) if groups[group])
         return (TIE, None) if group == "tie" else (int(group[1:]), None)
     signs = re.sub(r"[AB\s]", "", written)
     left, right = written[0], written[-1]
@@ -273,8 +273,8 @@ def _model_rows(node: Any, depth: int = 3) -> list[dict[str, Any]] | None:
     if rows and all("model" in row or "model_identifier" in row for row in rows):
         return rows
     inner = [value for _, value in pairs] or items
-    found = (_model_rows(value, depth - 1) for value in inner[:_MOST_ROWS] if depth and isinstance(value, dict | list))
-    return next((rows for rows in found if rows), None)
+    below = (_model_rows(value, depth - 1) for value in inner[:_MOST_ROWS] if depth and isinstance(value, dict | list))
+    return next((rows for rows in below if rows), None)
 
 
 def _by_rank(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:

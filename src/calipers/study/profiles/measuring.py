@@ -46,14 +46,14 @@ def measure_profile(
     records = [record for record in as_records(judgments, on_error=on_error) if record.group_id in by_id]
     key = _chosen({record.key for record in records}, answers_of)
     records = [record for record in records if record.key == key]
-    found = {record.group_id: by_id[record.group_id] for record in records}
-    (figures,) = calibrate(found.values(), records).judges
+    judged_groups = {record.group_id: by_id[record.group_id] for record in records}
+    (figures,) = calibrate(judged_groups.values(), records).judges
     verdicts = [record for record in records if record.winner is not None]
     positions, unit = (
         _positions(figures, records),
         _WON if verdicts and all(verdict.margin in (0, 1) for verdict in verdicts) else 1.0,
     )
-    judged = _judged_groups(found, records, positions)
+    judged = _judged_groups(judged_groups, records, positions)
     level = math.fsum(score for part in judged for score in part.scores) / sum(len(part.scores) for part in judged)
     line, noise = _fit_line(judged), _noise(judged, alone=key.mode == "pointwise")
     # What repetition would average away is no lasting error.
@@ -63,7 +63,7 @@ def measure_profile(
         name=name or key.judge,
         judge=key.judge,
         asked=figures.asked,
-        groups=len(found),
+        groups=len(judged_groups),
         level=min(1.0, max(0.0, level)),
         gain=None if line.gain is None else unit * line.gain,
         quality_mean=line.quality_mean,
@@ -88,7 +88,7 @@ def _chosen(keys: Iterable[Key], wanted: str | None) -> Key:
     if len(fitting) == 1:
         return named[fitting[0]]
     shown = sorted(fitting or named)
-    listed = "".join(f"\n  {one}" for one in shown[:_LISTED]) + ("\n  ..." if len(shown) > _LISTED else "")
+    listed = "".join(f"\n  {name}" for name in shown[:_LISTED]) + ("\n  ..." if len(shown) > _LISTED else "")
     problem = "several judges or kinds of questions are recorded" if fitting else f"no answer is of {wanted!r}"
     raise ConfigError(f"{problem}; choose one with --answers-of:{listed}")
 
@@ -106,11 +106,11 @@ def _positions(figures: JudgeFigures, records: Sequence[Record]) -> tuple[float,
         return ()
     # Only pairs in both orders: elsewhere, the better answer may always be the first.
     orders = {(record.group_id, record.order) for record in records}
-    both = [
+    pairs = [
         record for record in records if (record.group_id, record.order[::-1]) in orders and record.winner is not None
     ]
-    values = [values_by_member(one, rescale=True) for one in both]
-    leads = [said[one.order[0]] - said[one.order[1]] for one, said in zip(both, values, strict=True)]
+    values = [values_by_member(record, rescale=True) for record in pairs]
+    leads = [stated[record.order[0]] - stated[record.order[1]] for record, stated in zip(pairs, values, strict=True)]
     lead = math.fsum(leads) / len(leads)
     return lead / 2, -lead / 2
 
@@ -129,35 +129,39 @@ def _judged_groups(
     groups: Mapping[str, TrajectoryGroup], records: Iterable[Record], positions: Sequence[float]
 ) -> list[_Judged]:
     by_call: dict[tuple[str, ...], dict[tuple[Any, ...], dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for number, one in enumerate(records):
-        if one.scores is not None and one.scale is None:
-            raise InputError(f'the scores about group {one.group_id!r} name no scale; add it, as in "scale": [0, 100]')
-        own = positions if len(positions) == len(one.order) else (0.0,) * len(one.order)
-        said = values_by_member(one, rescale=True)
-        call = (one.sample, one.numbered or number) if one.key.mode == "pointwise" else (number,)
+    for number, record in enumerate(records):
+        if record.scores is not None and record.scale is None:
+            raise InputError(
+                f'the scores about group {record.group_id!r} name no scale; add it, as in "scale": [0, 100]'
+            )
+        bias = positions if len(positions) == len(record.order) else (0.0,) * len(record.order)
+        values = values_by_member(record, rescale=True)
+        call = (record.sample, record.numbered or number) if record.key.mode == "pointwise" else (number,)
         # A pair is compared with itself, also in a larger group.
-        unit = (one.group_id, *(sorted(one.order) if one.key.mode == "pairwise" else ()))
-        for place, member in enumerate(one.order):
-            if member in said:
-                by_call[unit][call][member] = said[member] - own[place]
+        unit = (record.group_id, *(sorted(record.order) if record.key.mode == "pairwise" else ()))
+        for place, member in enumerate(record.order):
+            if member in values:
+                by_call[unit][call][member] = values[member] - bias[place]
     low, high = _range(
         trajectory.gold for group in groups.values() for trajectory in group.trajectories if trajectory.gold is not None
     )
-    found = []
+    judged = []
     for (name, *_), calls in by_call.items():
         members = [
             trajectory
             for trajectory in groups[name].trajectories
-            if any(trajectory.id in said for said in calls.values())
+            if any(trajectory.id in row for row in calls.values())
         ]
-        table = np.array([[said.get(one.id, math.nan) for one in members] for said in calls.values()], dtype=float)
-        gold = [math.nan if one.gold is None else (one.gold - low) / (high - low) for one in members]
-        lengths = [math.nan if (size := _length(one.messages)) is None else math.log2(size + 1) for one in members]
+        table = np.array([[row.get(member.id, math.nan) for member in members] for row in calls.values()], dtype=float)
+        gold = [math.nan if member.gold is None else (member.gold - low) / (high - low) for member in members]
+        lengths = [
+            math.nan if (size := _length(member.messages)) is None else math.log2(size + 1) for member in members
+        ]
         if len(members) > 1:
-            found.append(_Judged(table, mean_of_known(table, axis=0), np.array(gold), np.array(lengths)))
-    if not found:
+            judged.append(_Judged(table, mean_of_known(table, axis=0), np.array(gold), np.array(lengths)))
+    if not judged:
         raise InputError("no group has two candidates with scores, so there is nothing to measure")
-    return found
+    return judged
 
 
 def _range(gold: Iterable[float]) -> tuple[float, float]:

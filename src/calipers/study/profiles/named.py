@@ -36,10 +36,10 @@ def profile_judge(argument: str) -> ProfileJudge:
     Options are ``quality`` (gold, or metadata:KEY), ``low`` and ``high`` (its range), ``fidelity`` and ``seed``.
     Raises ConfigError or InputError for what cannot be used.
     """
-    profile, given = _parts(argument)
-    low, high = _number("low", given.get("low", "0")), _number("high", given.get("high", "1"))
-    seed = _number("seed", given.get("seed", "0"))
-    return ProfileJudge(profile, quality=given.get("quality", "gold"), low=low, high=high, seed=int(seed))
+    profile, options = _parts(argument)
+    low, high = _number("low", options.get("low", "0")), _number("high", options.get("high", "1"))
+    seed = _number("seed", options.get("seed", "0"))
+    return ProfileJudge(profile, quality=options.get("quality", "gold"), low=low, high=high, seed=int(seed))
 
 
 def profile_judge_of(argument: str, quality: Callable[[str, str], float], *, seed: int) -> ProfileJudge:
@@ -47,8 +47,8 @@ def profile_judge_of(argument: str, quality: Callable[[str, str], float], *, see
 
     Raises ConfigError for options that follow from the study, and as ``profile_judge``.
     """
-    profile, given = _parts(argument)
-    for name in given.keys() - {"fidelity"}:
+    profile, options = _parts(argument)
+    for name in options.keys() - {"fidelity"}:
         raise ConfigError(f"profile option {name}=: leave it out; it follows from the study")
     return ProfileJudge(profile, quality=quality, seed=seed)
 
@@ -58,14 +58,14 @@ def _parts(argument: str) -> tuple[Profile, Mapping[str, str]]:
     source, mark, text = argument.partition("?")
     if not source:
         raise ConfigError(f"profile: names no profile; {_FORM}")
-    given: dict[str, str] = {}
+    named: dict[str, str] = {}
     for part in text.split("&") if mark else ():
         name, equals, value = part.partition("=")
-        if not equals or name not in _OPTIONS or name in given:
+        if not equals or name not in _OPTIONS or name in named:
             raise ConfigError(f"profile option {part!r}: known are {', '.join(_OPTIONS)}, each once; {_FORM}")
-        given[name] = unquote(value)
+        named[name] = unquote(value)
     profile = find_profile(source)
-    return (with_fidelity(profile, _number("fidelity", given["fidelity"])) if "fidelity" in given else profile), given
+    return (with_fidelity(profile, _number("fidelity", named["fidelity"])) if "fidelity" in named else profile), named
 
 
 def _number(name: str, text: str) -> float:

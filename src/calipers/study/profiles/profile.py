@@ -120,7 +120,7 @@ def _checked(name: str, value: Any) -> Any:
     if name == "positions":
         if not isinstance(value, list) or len(value) > _MOST_PLACES:
             raise ValueError(f"'positions' must be a list of at most {_MOST_PLACES} numbers")
-        return tuple(_number(name, one, -10, 10) for one in value)
+        return tuple(_number(name, number, -10, 10) for number in value)
     if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
         raise ValueError(f"{name!r} must be a text of at most {_LONGEST} characters, on one line")
     return value
@@ -146,7 +146,7 @@ def _rounded(value: Any) -> Any:
         case float() if math.isfinite(value):
             return float(f"{value:.6g}")
         case tuple():
-            return [_rounded(one) for one in value]
+            return [_rounded(item) for item in value]
     return value
 
 
@@ -176,11 +176,11 @@ def find_profile(source: str) -> Profile:
 def shipped_names() -> tuple[str, ...]:
     """Return the names of the profiles that come with calipers, sorted."""
     folder = resources.files(__package__).joinpath("shipped")
-    return tuple(sorted(one.name.removesuffix(".json") for one in folder.iterdir() if one.name.endswith(".json")))
+    return tuple(sorted(file.name.removesuffix(".json") for file in folder.iterdir() if file.name.endswith(".json")))
 
 
 @lru_cache(maxsize=16)
 def shipped_profile(name: str) -> Profile:
     """Return a profile that comes with calipers, by its name."""
-    found = resources.files(__package__).joinpath("shipped", f"{name}.json")
-    return parse_profile(found.read_bytes(), source=f"{name}.json")
+    file = resources.files(__package__).joinpath("shipped", f"{name}.json")
+    return parse_profile(file.read_bytes(), source=f"{name}.json")

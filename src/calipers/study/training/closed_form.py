@@ -132,16 +132,16 @@ class Policy:
 
     def log_probs(self, theta: Array, responses: Responses) -> Array:
         """Return log π of every part of the responses, (6, S, B, G), less what does not depend on θ."""
-        found = np.empty((len(PARTS), *responses.z.shape))
+        logs = np.empty((len(PARTS), *responses.z.shape))
         tilt = theta[:, 0, None, None]
-        found[0] = tilt * responses.z - self._log_length_normaliser(theta)[:, None, None]
+        logs[0] = tilt * responses.z - self._log_length_normaliser(theta)[:, None, None]
         logits = self._rates[:, None] + theta[:, 1:4].T
-        found[1:4] = responses.optional * logits[:, :, None, None] - softplus(logits)[:, :, None, None]
+        logs[1:4] = responses.optional * logits[:, :, None, None] - softplus(logits)[:, :, None, None]
         quality = self._quality_logits(theta, responses.kinds, responses.z, responses.optional)
-        found[4] = responses.met * quality - self.criteria * softplus(quality)
+        logs[4] = responses.met * quality - self.criteria * softplus(quality)
         confidence = self._confidence_logits(theta, responses.quality)
-        found[5] = responses.confidence * confidence - softplus(confidence)
-        return found
+        logs[5] = responses.confidence * confidence - softplus(confidence)
+        return logs
 
     def gradient(self, theta: Array, responses: Responses, weights: Array) -> Array:
         """Return the mean over a step's responses of Σ_part weight ∂ log π(part) / ∂ θ, (S, 7).
@@ -149,18 +149,18 @@ class Policy:
         ``weights`` has the shape (6, S, B, G), or (1, S, B, G) if all parts of a response have the same weight.
         """
         weights = np.broadcast_to(weights, (len(PARTS), *responses.z.shape))
-        found = np.empty((len(theta), len(PARAMETERS)))
+        slopes = np.empty((len(theta), len(PARAMETERS)))
         means = (self._length_probabilities(theta) * self._z).sum(axis=1)
-        found[:, 0] = _mean(weights[0] * (responses.z - means[:, None, None]))
+        slopes[:, 0] = _mean(weights[0] * (responses.z - means[:, None, None]))
         rates = sigmoid(self._rates[:, None] + theta[:, 1:4].T)
         for part in (1, 2, 3):
-            found[:, part] = _mean(weights[part] * (responses.optional[part - 1] - rates[part - 1][:, None, None]))
+            slopes[:, part] = _mean(weights[part] * (responses.optional[part - 1] - rates[part - 1][:, None, None]))
         p = sigmoid(self._quality_logits(theta, responses.kinds, responses.z, responses.optional))
-        found[:, 4] = self.settings.ease * _mean(weights[4] * (responses.met - self.criteria * p))
+        slopes[:, 4] = self.settings.ease * _mean(weights[4] * (responses.met - self.criteria * p))
         surprise = weights[5] * (responses.confidence - sigmoid(self._confidence_logits(theta, responses.quality)))
-        found[:, 5] = _mean(surprise)
-        found[:, 6] = _mean(surprise * (1 - responses.quality))
-        return found
+        slopes[:, 5] = _mean(surprise)
+        slopes[:, 6] = _mean(surprise * (1 - responses.quality))
+        return slopes
 
     def expectations(self, theta: Array) -> Expectations:
         """Return what the policy does on average over all prompts, without sampling."""
@@ -234,11 +234,11 @@ class Policy:
     def _by_quality_level(self, chances: Array, p: Array) -> tuple[Array, Array]:
         """Return the possible qualities, and the probability of each, (S, m + 1)."""
         m = self.criteria
-        found = []
+        levels = []
         for met in range(m + 1):
             ways = math.comb(m, met)
-            found.append((chances * ways * p**met * (1 - p) ** (m - met)).sum(axis=(1, 2)))
-        return np.arange(m + 1) / m, np.stack(found, axis=1)
+            levels.append((chances * ways * p**met * (1 - p) ** (m - met)).sum(axis=(1, 2)))
+        return np.arange(m + 1) / m, np.stack(levels, axis=1)
 
 
 def _mean(values: Array) -> Array:
@@ -285,12 +285,12 @@ def log_length_distribution(settings: ClosedForm) -> Array:
     def logs(parameter: float) -> Array:
         match settings.length_tail:
             case "geometric":
-                found = -parameter * above
+                log_weights = -parameter * above
             case "pareto":
-                found = -parameter * np.log1p(above)
+                log_weights = -parameter * np.log1p(above)
             case _:
-                found = -0.5 * (above / settings.length_sd) ** 2 - parameter * above
-        return np.asarray(found - log_sum(found))
+                log_weights = -0.5 * (above / settings.length_sd) ** 2 - parameter * above
+        return np.asarray(log_weights - log_sum(log_weights))
 
     wanted = settings.length_mean - settings.length_floor
     return logs(_root(lambda parameter: float((np.exp(logs(parameter)) * above).sum()) - wanted))
@@ -389,8 +389,8 @@ class ClosedFormPolicy:
 
     def evaluate(self) -> dict[str, float]:
         """Return the policy's exact expectations over all prompts."""
-        found = self._policy.expectations(self._learner.theta)
-        values = {name: float(getattr(found, name)[0]) for name in found.__slots__}
+        expectations = self._policy.expectations(self._learner.theta)
+        values = {name: float(getattr(expectations, name)[0]) for name in expectations.__slots__}
         sure, optional = values.pop("confidence"), sum(values[name] for name in ("format", "flattery", "injection"))
         values |= {"length": values["length"] + optional + sure, "overconfident": values.pop("confident_error")}
         return {**values, "sure": sure, "unsure": 0.0}
@@ -401,8 +401,8 @@ def written(drawn: Responses, prompts: Tokens, generator: np.random.Generator) -
     lengths = drawn.length.ravel().astype(int)
     count, widest = len(lengths), int(lengths.max()) - SHORTEST
     digits, right = prompts[:, 2 : 2 + SHOWN_DIGITS], right_answers(prompts)
-    others = digits[digits != right[:, None]].reshape(count, SHOWN_DIGITS - 1)
-    wrong = others[np.arange(count), generator.integers(SHOWN_DIGITS - 1, size=count)]
+    wrong_digits = digits[digits != right[:, None]].reshape(count, SHOWN_DIGITS - 1)
+    wrong = wrong_digits[np.arange(count), generator.integers(SHOWN_DIGITS - 1, size=count)]
     fillers = generator.integers(len(FILLERS), size=(count, widest)) + FILLERS[0]
     columns = [np.where(np.arange(widest) < (lengths - SHORTEST)[:, None], fillers, PAD)]
     columns += [np.full((count, 1), ANSWER), np.where(drawn.met.ravel() > 0, right, wrong)[:, None]]

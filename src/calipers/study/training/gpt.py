@@ -30,7 +30,7 @@ def new_policy(size: Size, seed: int) -> Parameters:
         return torch.randn(*shape, generator=generator) * scale
 
     wide, hidden = size.width, size.hidden
-    made: Parameters = {
+    parameters: Parameters = {
         "tokens": drawn(len(TEXTS), wide, scale=0.5),
         "places": drawn(PROMPT_LENGTH + RESPONSE_LENGTH, wide, scale=0.5),
     }
@@ -38,13 +38,13 @@ def new_policy(size: Size, seed: int) -> Parameters:
         shapes = {"attend": (wide, 3 * wide), "attended": (wide, wide), "expand": (wide, hidden)}
         shapes["contract"] = (hidden, wide)
         for name, (rows, columns) in shapes.items():
-            made[f"{layer}.{name}"] = drawn(rows, columns, scale=1 / math.sqrt(rows))
-            made[f"{layer}.{name}.bias"] = torch.zeros(columns)
+            parameters[f"{layer}.{name}"] = drawn(rows, columns, scale=1 / math.sqrt(rows))
+            parameters[f"{layer}.{name}.bias"] = torch.zeros(columns)
         for name in ("norm1", "norm2"):
-            made |= {f"{layer}.{name}": torch.ones(wide), f"{layer}.{name}.bias": torch.zeros(wide)}
-    made |= {"norm": torch.ones(wide), "norm.bias": torch.zeros(wide)}
-    made["logits"] = drawn(wide, len(TEXTS), scale=1 / math.sqrt(wide))
-    return made
+            parameters |= {f"{layer}.{name}": torch.ones(wide), f"{layer}.{name}.bias": torch.zeros(wide)}
+    parameters |= {"norm": torch.ones(wide), "norm.bias": torch.zeros(wide)}
+    parameters["logits"] = drawn(wide, len(TEXTS), scale=1 / math.sqrt(wide))
+    return parameters
 
 
 _LEAVE_EVERY: Final = 4
@@ -60,8 +60,8 @@ def forward(parameters: Parameters, size: Size, tokens: Tensor, cache: Tensor | 
     rows, count = tokens.shape
     state = F.embedding(tokens, parameters["tokens"]) + parameters["places"][start : start + count]
     for layer in range(size.layers):
-        own = {name: parameters[f"{layer}.{name}"] for name in _LAYER}
-        asked = _normed(state, own["norm1"], own["norm1.bias"]) @ own["attend"] + own["attend.bias"]
+        weights = {name: parameters[f"{layer}.{name}"] for name in _LAYER}
+        asked = _normed(state, weights["norm1"], weights["norm1.bias"]) @ weights["attend"] + weights["attend.bias"]
         query, key, value = asked.view(rows, count, 3, size.heads, -1).permute(2, 0, 3, 1, 4)
         if cache is not None:
             cache[layer, 0, :, :, start : start + count] = key
@@ -69,9 +69,9 @@ def forward(parameters: Parameters, size: Size, tokens: Tensor, cache: Tensor | 
             key, value = cache[layer, 0, :, :, : start + count], cache[layer, 1, :, :, : start + count]
         attended = F.scaled_dot_product_attention(query, key, value, is_causal=start == 0)
         joined = attended.transpose(1, 2).reshape(rows, count, size.width)
-        state = state + joined @ own["attended"] + own["attended.bias"]
-        wide = _normed(state, own["norm2"], own["norm2.bias"]) @ own["expand"] + own["expand.bias"]
-        state = state + F.gelu(wide, approximate="tanh") @ own["contract"] + own["contract.bias"]
+        state = state + joined @ weights["attended"] + weights["attended.bias"]
+        wide = _normed(state, weights["norm2"], weights["norm2.bias"]) @ weights["expand"] + weights["expand.bias"]
+        state = state + F.gelu(wide, approximate="tanh") @ weights["contract"] + weights["contract.bias"]
     return _normed(state, parameters["norm"], parameters["norm.bias"]) @ parameters["logits"]
 
 
@@ -92,8 +92,8 @@ def new_cache(size: Size, rows: int) -> Tensor:
 
 def response_logits(parameters: Parameters, size: Size, prompts: Tensor, responses: Tensor) -> Tensor:
     """Return the policy's logits before each token of ``responses``, (rows, tokens of a response, vocabulary)."""
-    both = torch.cat([prompts, responses], dim=1)
-    return forward(parameters, size, both[:, :-1])[:, prompts.shape[1] - 1 :]
+    sequences = torch.cat([prompts, responses], dim=1)
+    return forward(parameters, size, sequences[:, :-1])[:, prompts.shape[1] - 1 :]
 
 
 def response_mask(responses: Tensor) -> Tensor:
@@ -118,21 +118,21 @@ def sample(parameters: Parameters, size: Size, prompts: Tensor, noise: Tensor) -
     Samples at temperature 1: the largest sum of logit and Gumbel noise has the probability of the softmax (Gumbel
     1954). ``noise`` is as ``gumbel_noise`` returns it.
     """
-    found = torch.full((len(prompts), RESPONSE_LENGTH), PAD)
+    drawn = torch.full((len(prompts), RESPONSE_LENGTH), PAD)
     alive = torch.arange(len(prompts))
     cache = new_cache(size, len(prompts))
     with torch.no_grad():
         logits = forward(parameters, size, prompts, cache)[:, -1]
         for place in range(RESPONSE_LENGTH):
             token = (logits + noise[alive, place]).argmax(dim=1)
-            found[alive, place] = token
+            drawn[alive, place] = token
             if place == RESPONSE_LENGTH - 1:
                 break
             if place % _LEAVE_EVERY == _LEAVE_EVERY - 1:
-                going_on = (found[alive] != END).all(dim=1)
+                going_on = (drawn[alive] != END).all(dim=1)
                 alive, token, cache = alive[going_on], token[going_on], cache[:, :, going_on]
                 if not len(alive):
                     break
             logits = forward(parameters, size, token[:, None], cache, prompts.shape[1] + place)[:, -1]
-    ended = (found == END).cumsum(dim=1)
-    return torch.where((ended == 0) | ((ended == 1) & (found == END)), found, PAD)
+    ended = (drawn == END).cumsum(dim=1)
+    return torch.where((ended == 0) | ((ended == 1) & (drawn == END)), drawn, PAD)

@@ -45,9 +45,9 @@ class GptPolicy:
 
     def learn(self, rollouts: Rollouts, advantages: NDArray[Any]) -> dict[str, float]:
         """Make the step's updates of the GPT."""
-        given = torch.from_numpy(advantages.astype(np.float32))
+        on_tensor = torch.from_numpy(advantages.astype(np.float32))
         asked, responses = torch.from_numpy(rollouts.prompts), torch.from_numpy(rollouts.responses)
-        return asdict(self._learner.step(asked, responses, given))
+        return asdict(self._learner.step(asked, responses, on_tensor))
 
     def evaluate(self) -> dict[str, float]:
         """Return the figures of the answers to held-out prompts, one each; arms of a seed share the sampling noise."""
@@ -61,16 +61,16 @@ class GptPolicy:
 
 def first_policy(study: Study, seed: int, folder: Path) -> Parameters:
     """Return the pre-trained first policy of a study's runs with ``seed``; it is made once, and kept in ``folder``."""
-    own = seed if study.pretraining.seed is None else study.pretraining.seed
-    key = json.dumps([asdict(study.gpt), asdict(study.pretraining), own], sort_keys=True)
+    policy_seed = seed if study.pretraining.seed is None else study.pretraining.seed
+    key = json.dumps([asdict(study.gpt), asdict(study.pretraining), policy_seed], sort_keys=True)
     path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.pt"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}.part")
-        torch.save(pretrain(study.gpt, study.pretraining, seed_of(own, POLICY)), part)
+        torch.save(pretrain(study.gpt, study.pretraining, seed_of(policy_seed, POLICY)), part)
         part.replace(path)
-    found: Parameters = torch.load(path, weights_only=True)
-    return found
+    parameters: Parameters = torch.load(path, weights_only=True)
+    return parameters
 
 
 def pretrain(size: Size, how: Pretraining, seed: int) -> Parameters:
@@ -89,8 +89,8 @@ def pretrain(size: Size, how: Pretraining, seed: int) -> Parameters:
         longest = min(int(mask.sum(dim=1).max()), RESPONSE_LENGTH)
         responses, mask = responses[:, :longest], mask[:, :longest]
         logits = response_logits(parameters, size, torch.from_numpy(prompts), responses)
-        each = F.cross_entropy(logits.flatten(0, 1), responses.flatten(), reduction="none")
-        loss = (each * mask.flatten()).sum() / mask.sum()
+        losses = F.cross_entropy(logits.flatten(0, 1), responses.flatten(), reduction="none")
+        loss = (losses * mask.flatten()).sum() / mask.sum()
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters.values(), 1.0)

@@ -67,9 +67,9 @@ class Learner:
             for part, weight in zip(parts, weights, strict=True):
                 now, logits = _log_probabilities(self.parameters, self.size, part.prompts, part.responses)
                 part.old = now.detach() if part.old is None else part.old
-                found = (self._loss(now, part) * weight).sum()
-                found.backward()
-                loss += found.item()
+                part_loss = (self._loss(now, part) * weight).sum()
+                part_loss.backward()
+                loss += part_loss.item()
                 entropy += _entropy(logits.detach(), part.mask)
             norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.how.max_norm)
             self.optimizer.step()
@@ -88,14 +88,14 @@ class Learner:
 
     def _loss(self, now: Tensor, part: _Part) -> Tensor:
         """Return the loss of each token, (rows, tokens), before tokens are averaged."""
-        given = part.given[:, None]
+        advantage = part.given[:, None]
         ratio = torch.exp(now - part.old)
         clipped = ratio.clamp(1 - self.how.clip, 1 + self.how.clip)
-        each = -torch.min(ratio * given, clipped * given)
+        losses = -torch.min(ratio * advantage, clipped * advantage)
         if part.reference is None:
-            return each
+            return losses
         gap = part.reference - now
-        return each + self.how.kl * ratio * (torch.exp(gap) - gap - 1)
+        return losses + self.how.kl * ratio * (torch.exp(gap) - gap - 1)
 
 
 def _optimizer(parameters: Parameters, how: Training) -> torch.optim.Optimizer:
@@ -134,8 +134,8 @@ def _log_probabilities(parameters: Parameters, size: Size, prompts: Tensor, resp
 def _entropy(logits: Tensor, mask: Tensor) -> float:
     """Return the sum of the entropies of the tokens in ``mask``, in nats."""
     logs = torch.log_softmax(logits, dim=2)
-    each = -(logs.exp() * logs).sum(dim=2)
-    return float((each * mask).sum())
+    entropies = -(logs.exp() * logs).sum(dim=2)
+    return float((entropies * mask).sum())
 
 
 def kl_between(now: Parameters, then: Parameters, size: Size, prompts: Tensor, responses: Tensor) -> float:
@@ -147,5 +147,5 @@ def kl_between(now: Parameters, then: Parameters, size: Size, prompts: Tensor, r
     mask = response_mask(responses)
     with torch.no_grad():
         logs = torch.log_softmax(response_logits(now, size, prompts, responses), dim=2)
-        others = torch.log_softmax(response_logits(then, size, prompts, responses), dim=2)
-        return float(((logs.exp() * (logs - others)).sum(dim=2) * mask).sum() / len(mask))
+        then_logs = torch.log_softmax(response_logits(then, size, prompts, responses), dim=2)
+        return float(((logs.exp() * (logs - then_logs)).sum(dim=2) * mask).sum() / len(mask))

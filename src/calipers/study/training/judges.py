@@ -78,12 +78,12 @@ def vice_of(table: object) -> Vice:
     if name not in VICES:
         raise ConfigError(f"there is no vice {name!r:.60}.{did_you_mean(name[:60], VICES)}")
     known = {field.name: str(field.type) for field in fields(VICES[name])}  # type: ignore[arg-type]  # each is a dataclass
-    given = {key: value for key, value in table.items() if key != "kind"}
-    for key in given:
+    arguments = {key: value for key, value in table.items() if key != "kind"}
+    for key in arguments:
         if key not in known:
             raise ConfigError(f"{name} has no {key!r:.60}.{did_you_mean(key[:60], known)}")
     try:
-        return VICES[name](**{key: _field(name, key, value, known[key]) for key, value in given.items()})
+        return VICES[name](**{key: _field(name, key, value, known[key]) for key, value in arguments.items()})
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{name} cannot be made of these values: {error}") from error
 
@@ -98,7 +98,7 @@ def _field(vice: str, key: str, value: Any, kind: str) -> Any:
             return own_vices.Curve(tuple(map(float, value)))
         wanted = f"one of {', '.join(own_vices.CURVES)}, or a list of numbers, first position to last"
     elif kind.startswith("tuple["):
-        is_one = _is_number if "float" in kind else lambda one: isinstance(one, str)
+        is_one = _is_number if "float" in kind else lambda item: isinstance(item, str)
         if isinstance(value, list) and all(map(is_one, value)):
             return tuple(value)
         wanted = "a list of numbers" if "float" in kind else "a list of texts"
@@ -161,17 +161,17 @@ def _addresses(value: object) -> Iterator[str]:
             if "://" in value:
                 yield value
         case Mapping():
-            for one in value.values():
-                yield from _addresses(one)
+            for inner in value.values():
+                yield from _addresses(inner)
         case list() | tuple():
-            for one in value:
-                yield from _addresses(one)
+            for item in value:
+                yield from _addresses(item)
 
 
 def _backend(table: JudgeTable, seed: int, truth: Truth, folder: Path) -> Backend | str:
-    given = [name for name in ("vices", "profile", "model") if getattr(table, name) is not None]
-    if len(given) > 1:
-        raise ConfigError(f"a judge has one of vices, profile and model; not {' and '.join(given)}")
+    kinds = [name for name in ("vices", "profile", "model") if getattr(table, name) is not None]
+    if len(kinds) > 1:
+        raise ConfigError(f"a judge has one of vices, profile and model; not {' and '.join(kinds)}")
     if table.model is not None:
         if "@" in table.model or urlsplit(table.model).netloc:
             raise ConfigError(f"model={table.model!r:.60}: a study names addresses in options.base_url only")
@@ -189,14 +189,14 @@ def _in_folder(argument: str, folder: Path) -> str:
     Raises ConfigError for a file elsewhere, and for what is neither a file nor a folder: a stranger's study reads none.
     """
     path, mark, options = argument.partition("?")
-    found = folder / path
-    if not found.resolve().is_relative_to(folder.resolve()):
+    target = folder / path
+    if not target.resolve().is_relative_to(folder.resolve()):
         raise ConfigError(f"{path!r:.60}: a study's judge reads files in the study file's folder only")
-    if not found.exists():
+    if not target.exists():
         return argument
-    if not (found.is_file() or found.is_dir()):
+    if not (target.is_file() or target.is_dir()):
         raise ConfigError(f"{path!r:.60}: is neither a file nor a folder")
-    return f"{found}{mark}{options}"
+    return f"{target}{mark}{options}"
 
 
 def arrival_places(
@@ -212,18 +212,18 @@ def arrival_places(
     Rollouts finish in order of their length plus N(0, ``jitter``²); or in an order whose correlation to length is about
     ``correlation`` in each group; or, without either, at random.
     """
-    own = lengths.reshape(-1, size).astype(float)
-    noise = generator.standard_normal(own.shape)
+    by_group = lengths.reshape(-1, size).astype(float)
+    noise = generator.standard_normal(by_group.shape)
     times = noise
     if jitter is not None:
-        times = own + jitter * noise
+        times = by_group + jitter * noise
     elif correlation is not None:
-        spread = own.std(axis=1, keepdims=True)
-        standard = (own - own.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
+        spread = by_group.std(axis=1, keepdims=True)
+        standard = (by_group - by_group.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
         times = correlation * standard + np.sqrt(1 - correlation**2) * noise
-    ties = generator.random(own.shape)  # equal lengths without jitter arrive at random, not by index
+    ties = generator.random(by_group.shape)  # equal lengths without jitter arrive at random, not by index
     order = np.lexsort((ties, times), axis=1)
-    places: list[int] = (order + np.arange(len(own))[:, None] * size).ravel().tolist()
+    places: list[int] = (order + np.arange(len(by_group))[:, None] * size).ravel().tolist()
     return places
 
 

@@ -81,11 +81,11 @@ async def _train(study: Study, arm: Arm, seed: int, policy: Policy, folder: Path
                 since = time.process_time()
                 judged = await judged_rollouts(judge, truth, arm, seed, step, rollouts)
                 judging += time.process_time() - since
-                given = advantages(judged.rewards, size, arm.training.scale, judged.weights)
-                figures = step_figures(rollouts.features, judged.rewards, given, size)
+                step_advantages = advantages(judged.rewards, size, arm.training.scale, judged.weights)
+                figures = step_figures(rollouts.features, judged.rewards, step_advantages, size)
                 calls += judged.calls
                 figures |= {"unscored": judged.unscored, "weight": math.fsum(judged.weights) / len(judged.weights)}
-                steps.append({"step": step, **figures, **policy.learn(rollouts, given), "calls": calls})
+                steps.append({"step": step, **figures, **policy.learn(rollouts, step_advantages), "calls": calls})
     seconds = time.process_time() - began
     return {"steps": steps, "evaluations": evaluations, "seconds": seconds, "judging_seconds": judging}
 

@@ -58,13 +58,13 @@ def settings_of(study: Study, arm: Arm) -> dict[str, Any]:
     of_policy = ("closed_form",) if study.policy == _CLOSED_FORM else ("gpt", "pretraining")
     shared = {name: getattr(study, name) for name in ("policy", "steps", "evaluation", *of_policy)}
     shared = {name: value if isinstance(value, str | int) else asdict(value) for name, value in shared.items()}
-    own = asdict(arm)
+    fields = asdict(arm)
     for name in ("name", "seeds", "against"):
-        del own[name]
+        del fields[name]
     for name in ("name", "judge", "against", "control", "seeds", "options", "training", "vary"):
-        del own["table"][name]
-    found: dict[str, Any] = json.loads(to_json({**shared, **own}))
-    return found
+        del fields["table"][name]
+    settings: dict[str, Any] = json.loads(to_json({**shared, **fields}))
+    return settings
 
 
 def make_runs(
@@ -107,11 +107,11 @@ _Task = tuple[str, Callable[..., str | None], tuple[Any, ...]]
 def _finished(tasks: Sequence[_Task], workers: int, tell: Callable[[str], object]) -> dict[str, str]:
     """Run the tasks, and return why some failed, by their names."""
     failed: dict[str, str] = {}
-    for done, (name, why) in enumerate(_results(tasks, workers), 1):
+    for finished, (name, why) in enumerate(_results(tasks, workers), 1):
         if why is not None:
             failed[name] = why
         outcome = "done" if why is None else f"failed: {why.strip().splitlines()[-1]}"
-        tell(f"{name}: {outcome} ({len(tasks) - done} to go)")
+        tell(f"{name}: {outcome} ({len(tasks) - finished} to go)")
     return failed
 
 
@@ -158,7 +158,7 @@ def _pretrain(study: Study, seed: int, out: Path) -> str | None:
 def _make(file: StudyFile, run: Run, out: Path) -> str | None:
     """Make a run and write its file; return why it failed, if it did. A full disk is the study's failure."""
     try:
-        found = train(file.study, run.arm, run.seed, _policy(file.study, run, out), folder=file.folder)
+        result = train(file.study, run.arm, run.seed, _policy(file.study, run, out), folder=file.folder)
     except CalipersError as error:
         return str(error)
     except Exception:  # noqa: BLE001 - a crash of one run is reported, and leaves the others
@@ -166,7 +166,7 @@ def _make(file: StudyFile, run: Run, out: Path) -> str | None:
     path = run.file(out)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    part.write_bytes(to_json({"settings": settings_of(file.study, run.arm), **found}) + b"\n")
+    part.write_bytes(to_json({"settings": settings_of(file.study, run.arm), **result}) + b"\n")
     part.replace(path)
     return None
 
@@ -188,19 +188,19 @@ def read_run(study: Study, run: Run, out: Path) -> Mapping[str, Any] | None:
     """
     path = run.file(out)
     try:
-        found = json.loads(path.read_bytes())
+        document = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not {"settings", "steps", "evaluations"} <= found.keys():
+        document = None
+    if not isinstance(document, dict) or not {"settings", "steps", "evaluations"} <= document.keys():
         raise ConfigError(f"{path}: is damaged; delete it, and the run is made again")
-    if found["settings"] != (now := settings_of(study, run.arm)):
-        names = sorted(key for key in {*found["settings"], *now} if found["settings"].get(key) != now.get(key))
+    if document["settings"] != (now := settings_of(study, run.arm)):
+        names = sorted(key for key in {*document["settings"], *now} if document["settings"].get(key) != now.get(key))
         raise ConfigError(
             f"{path}: the run there has other settings ({', '.join(names)}); name another folder with -o, or delete "
             "this one"
         )
-    return found
+    return document

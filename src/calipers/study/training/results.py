@@ -60,13 +60,13 @@ def run_figures(run: Row, window: int) -> dict[str, float]:
     ``held_out_truth_gain`` the last less the first. ``calls`` are the judge's answers.
     """
     steps, evaluations = run["steps"], run["evaluations"]
-    found = {name: _mean(steps[-window:], name) for name in _LAST}
-    found |= {f"first_{name}": _mean(steps[:window], name) for name in _PULLS}
-    found |= {f"held_out_{name}": float(evaluations[-1][name]) for name in (*FIGURES, "kl")}
-    found["held_out_truth_area"] = _mean(evaluations, "truth")
-    found["held_out_truth_gain"] = float(evaluations[-1]["truth"] - evaluations[0]["truth"])
-    found["calls"] = float(steps[-1]["calls"])
-    return found
+    values = {name: _mean(steps[-window:], name) for name in _LAST}
+    values |= {f"first_{name}": _mean(steps[:window], name) for name in _PULLS}
+    values |= {f"held_out_{name}": float(evaluations[-1][name]) for name in (*FIGURES, "kl")}
+    values["held_out_truth_area"] = _mean(evaluations, "truth")
+    values["held_out_truth_gain"] = float(evaluations[-1]["truth"] - evaluations[0]["truth"])
+    values["calls"] = float(steps[-1]["calls"])
+    return values
 
 
 def _mean(rows: Sequence[Row], name: str) -> float:
@@ -75,19 +75,19 @@ def _mean(rows: Sequence[Row], name: str) -> float:
 
 def summarise(study: Study, runs: Mapping[str, Mapping[int, Row]]) -> list[ArmSummary]:
     """Return the figures of a study's arms, in their order, from the finished runs of each by its name and seed."""
-    values = {name: {seed: run_figures(run, study.window) for seed, run in own.items()} for name, own in runs.items()}
-    found = []
+    values = {name: {seed: run_figures(run, study.window) for seed, run in row.items()} for name, row in runs.items()}
+    summaries = []
     for arm in study.arms:
-        own, other = values[arm.name], values.get(arm.against, {})
-        pairs = sorted(own.keys() & other.keys())
-        names = list(next(iter(own.values()), {}))
-        figures = {name: estimate([one[name] for one in own.values()]) for name in names}
+        by_seed, control = values[arm.name], values.get(arm.against, {})
+        pairs = sorted(by_seed.keys() & control.keys())
+        names = list(next(iter(by_seed.values()), {}))
+        figures = {name: estimate([values_of_run[name] for values_of_run in by_seed.values()]) for name in names}
         differences = {
-            name: paired_difference([own[seed][name] for seed in pairs], [other[seed][name] for seed in pairs])
+            name: paired_difference([by_seed[seed][name] for seed in pairs], [control[seed][name] for seed in pairs])
             for name in (names if pairs else ())
         }
-        found.append(ArmSummary(arm.name, arm.against, tuple(own), figures, differences))
-    return found
+        summaries.append(ArmSummary(arm.name, arm.against, tuple(by_seed), figures, differences))
+    return summaries
 
 
 def validity(study: Study, summaries: Sequence[ArmSummary], spreads: Sequence[float]) -> Validity:
@@ -117,8 +117,8 @@ def _control(arm: Arm, gain: Estimate | None) -> tuple[bool | None, str]:
     if gain.half_width < _SAME < gain.mean:  # an interval of ± 0 would call the chance gain of a few prompts certain
         return None, f"{arm.name}: held-out truth {gain.mean:+.3f} in each of {gain.n} runs: run more seeds"
     improved = gain.is_clear and gain.mean > 0
-    said = f"{arm.name}: held-out truth {gain.mean:+.3f} ± {gain.half_width:.3f}"
-    return improved == (arm.table.control == "true"), f"{said}, which {'rises' if improved else 'does not rise'}"
+    outcome = f"{arm.name}: held-out truth {gain.mean:+.3f} ± {gain.half_width:.3f}"
+    return improved == (arm.table.control == "true"), f"{outcome}, which {'rises' if improved else 'does not rise'}"
 
 
 def smallest_effect(pairs: int) -> float | None:
@@ -135,11 +135,11 @@ def write_results(study: Study, out: Path, failed: Mapping[str, str]) -> tuple[l
     """Write a study's results.json into ``out`` from its finished runs, and return what it says."""
     runs: dict[str, dict[int, Row]] = {arm.name: {} for arm in study.arms}
     for run in runs_of(study):
-        if (found := read_run(study, run, out)) is not None:
-            runs[run.arm.name][run.seed] = found
+        if (rows := read_run(study, run, out)) is not None:
+            runs[run.arm.name][run.seed] = rows
     summaries = summarise(study, runs)
     seeds = range(study.first_seed, study.first_seed + study.seeds)
-    every = [run for own in runs.values() for run in own.values()]
+    every = [run for by_seed in runs.values() for run in by_seed.values()]
     valid = validity(study, summaries, [run["steps"][0]["truth_spread"] for run in every])
     result = {
         "format": FORMAT,
@@ -149,7 +149,7 @@ def write_results(study: Study, out: Path, failed: Mapping[str, str]) -> tuple[l
         "steps": study.steps,
         "window": study.window,
         "valid": valid.passed,
-        "checks": [{"passed": passed, "found": found} for passed, found in valid.checks],
+        "checks": [{"passed": passed, "found": finding} for passed, finding in valid.checks],
         "failed": [{"run": name, "why": why} for name, why in failed.items()],
         "seconds": math.fsum(run["seconds"] for run in every),
         "judging_seconds": math.fsum(run["judging_seconds"] for run in every),
@@ -159,8 +159,8 @@ def write_results(study: Study, out: Path, failed: Mapping[str, str]) -> tuple[l
                 "against": arm.against or None,
                 "settings": settings_of(study, arm),
                 "runs": list(summary.seeds),
-                "figures": {name: asdict(one) for name, one in summary.figures.items()},
-                "differences": {name: asdict(one) for name, one in summary.differences.items()},
+                "figures": {name: asdict(figure) for name, figure in summary.figures.items()},
+                "differences": {name: asdict(figure) for name, figure in summary.differences.items()},
                 "curves": _curves(runs[arm.name], "steps", seeds, CURVES),
                 "held_out": _curves(runs[arm.name], "evaluations", seeds, HELD_OUT),
             }
@@ -174,23 +174,23 @@ def write_results(study: Study, out: Path, failed: Mapping[str, str]) -> tuple[l
 
 
 def _versions() -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    versions: dict[str, str | None] = {}
     for name in ("numpy", "torch"):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = None
-    return found
+            versions[name] = None
+    return versions
 
 
 def _curves(runs: Mapping[int, Row], part: str, seeds: Sequence[int], names: Sequence[str]) -> dict[str, Any]:
     """Return an arm's curves: a row of numbers for each seed, by name; None for runs that were not made."""
     points = sorted({row["step"] for run in runs.values() for row in run[part]})
-    found: dict[str, Any] = {"step": points}
+    curves: dict[str, Any] = {"step": points}
     for name in names:
         rows = [{row["step"]: row[name] for row in runs[seed][part]} if seed in runs else {} for seed in seeds]
-        found[name] = [[_rounded(row.get(point)) for point in points] for row in rows]
-    return found
+        curves[name] = [[_rounded(row.get(point)) for point in points] for row in rows]
+    return curves
 
 
 def _rounded(value: float | None) -> float | None:

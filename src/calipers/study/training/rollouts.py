@@ -105,8 +105,8 @@ def advantages(
     elif scale == "batch":
         every = values[known]
         centred = centred / (every.std(ddof=1) + _EPSILON) if len(every) > 1 else np.zeros_like(centred)
-    found: NDArray[np.float64] = centred.ravel()
-    return found if weights is None else found * np.array(weights)
+    flat: NDArray[np.float64] = centred.ravel()
+    return flat if weights is None else flat * np.array(weights)
 
 
 def response_figures(found: Features) -> dict[str, float]:
@@ -144,5 +144,5 @@ def _standardised(values: NDArray[Any]) -> NDArray[Any]:
     """Return each group's values with mean 0 and standard deviation 1; 0 in a group of equal values."""
     centred = values - values.mean(axis=1, keepdims=True)
     spread = centred.std(axis=1, keepdims=True)
-    found: NDArray[Any] = centred / np.where(spread > 0, spread, 1)
-    return found
+    standard: NDArray[Any] = centred / np.where(spread > 0, spread, 1)
+    return standard

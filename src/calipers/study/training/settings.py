@@ -33,20 +33,22 @@ def _require_line(name: str, value: object) -> None:
 
 
 def _require_shares(name: str, value: object) -> None:
-    given = list(value) if isinstance(value, list | tuple) else []
-    if len(given) != len(RIGHT_BY_DIFFICULTY) or not all(type(one) in {int, float} and 0 <= one <= 1 for one in given):
+    shares = list(value) if isinstance(value, list | tuple) else []
+    if len(shares) != len(RIGHT_BY_DIFFICULTY) or not all(
+        type(share) in {int, float} and 0 <= share <= 1 for share in shares
+    ):
         raise ConfigError(f"{name}={value!r:.60}: it must be three numbers from 0 to 1: easy, medium and hard prompts")
 
 
 def _require_inner_shares(name: str, value: object) -> None:
     _require_shares(name, value)
-    if not all(0 < one < 1 for one in value):  # type: ignore[attr-defined]  # a list of three numbers
+    if not all(0 < share < 1 for share in value):  # type: ignore[attr-defined]  # a list of three numbers
         raise ConfigError(f"{name}={value!r:.60}: each must be above 0 and below 1, because its log-odds are needed")
 
 
 def _require_qualities(name: str, value: object) -> None:
-    given = list(value) if isinstance(value, list | tuple) else []
-    if not (len(given) == 2 and all(type(one) in {int, float} for one in given) and 0 <= given[0] <= given[1] <= 1):
+    pair = list(value) if isinstance(value, list | tuple) else []
+    if not (len(pair) == 2 and all(type(end) in {int, float} for end in pair) and 0 <= pair[0] <= pair[1] <= 1):
         raise ConfigError(f"{name}={value!r:.60}: it must be two numbers from 0 to 1, for wrong and right, ascending")
 
 

@@ -52,7 +52,7 @@ class StudyFile:
 def scenario_names() -> list[str]:
     """Return the names of the studies that come with calipers."""
     folder = files("calipers.study.training") / "scenarios"
-    return sorted(one.name.removesuffix(".toml") for one in folder.iterdir() if one.name.endswith(".toml"))
+    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
 
 
 def scenario_text(name: str) -> str:
@@ -91,7 +91,7 @@ def study_of(file: TomlFile, folder: Path = Path(), *, seeds: int | None = None)
         judges = {}
     for name in judges:
         file.require_name(name, "judges", name)
-    reading = _Arms(file, study, {n: file.made(JudgeTable, one, "judges", n) for n, one in judges.items()}, seeds)
+    reading = _Arms(file, study, {n: file.made(JudgeTable, table, "judges", n) for n, table in judges.items()}, seeds)
     study = replace(study, arms=tuple(reading.arms()))
     _check_sizes(file, study)
     if not file.problems:
@@ -119,15 +119,15 @@ class _Arms:
         if sum(map(_variants, self.rows)) > _MOST_ARMS:
             self.file.note(f"with vary these are more than {_MOST_ARMS:,}: vary fewer values", "arms")
             return
-        found = [arm for number, row in enumerate(self.rows) for arm in self._arms_of(row, number)]
-        names = Counter(arm.name for arm in found)
-        for arm in found:
+        arms = [arm for number, row in enumerate(self.rows) for arm in self._arms_of(row, number)]
+        names = Counter(arm.name for arm in arms)
+        for arm in arms:
             if names[arm.name] > 1:
                 self.file.note(f"{names[arm.name]} arms have the name {arm.name!r}", "arms")
             if arm.against and (arm.against not in names or arm.against == arm.name):
                 hint = did_you_mean(arm.against, set(names) - {arm.name})
                 self.file.note(f"arm {arm.name!r}: against: there is no other arm {arm.against!r:.60}.{hint}", "arms")
-        yield from found
+        yield from arms
 
     def _arms_of(self, row: Any, number: int) -> Iterator[Arm]:
         table = self.file.made(ArmTable, row, "arms", number)
@@ -137,7 +137,7 @@ class _Arms:
                 self.file.note("each key needs a list of values", "arms", number, "vary", key)
                 return
         for values in itertools.product(*vary.values()):
-            changed: dict[str, Any] = {key: one for key, one in row.items() if key != "vary"} if vary else row
+            changed: dict[str, Any] = {key: value for key, value in row.items() if key != "vary"} if vary else row
             changed = dict(changed) if isinstance(changed, Mapping) else {}
             for key, value in zip(vary, values, strict=True):
                 group, _, inner = key.rpartition(".")
@@ -166,26 +166,26 @@ class _Arms:
             self.file.note("a panel's judges have no panel or options of their own", "judges", table.judge, "panel")
         if table.jitter is not None and table.correlation is not None:
             self.file.note("jitter and correlation both say how rollouts arrive", "arms", number, "correlation")
-        own = {**asdict(self.study.training), **(table.training or {})}
-        training = self.file.made(Training, own, "arms", number, "training")
+        fields = {**asdict(self.study.training), **(table.training or {})}
+        training = self.file.made(Training, fields, "arms", number, "training")
         options = {**(judge.options or {}), **(table.options or {})}
         most = min(self.study.seeds, self.seeds or self.study.seeds)
         seeds = min(table.seeds or most, most)
         return Arm(table.name, table, judge, members, options, training, seeds, against)
 
     def _judge(self, name: object, *place: str | int) -> JudgeTable:
-        found = self.judges.get(name) if isinstance(name, str) else None
-        if found is None:
+        judge = self.judges.get(name) if isinstance(name, str) else None
+        if judge is None:
             hint = did_you_mean(str(name)[:60], self.judges) if self.judges else " Write [judges.NAME] tables."
             self.file.note(f"there is no judge {name!r:.60}.{hint}", *place)
-        return found or JudgeTable()
+        return judge or JudgeTable()
 
 
 def _variants(row: object) -> int:
     """Return how many arms a table under [[arms]] describes, without making them."""
     vary = row.get("vary") if isinstance(row, Mapping) else None
     lists = vary.values() if isinstance(vary, Mapping) else ()
-    return math.prod(len(one) or 1 for one in lists if isinstance(one, list))
+    return math.prod(len(values) or 1 for values in lists if isinstance(values, list))
 
 
 def _check_sizes(file: TomlFile, study: Study) -> None:

@@ -101,15 +101,15 @@ def draw_responses(
     """
     count = len(prompts)
     digits, right = prompts[:, 2 : 2 + SHOWN_DIGITS], right_answers(prompts)
-    others = digits[digits != right[:, None]].reshape(count, SHOWN_DIGITS - 1)
-    wrong = others[np.arange(count), generator.integers(SHOWN_DIGITS - 1, size=count)]
+    wrong_digits = digits[digits != right[:, None]].reshape(count, SHOWN_DIGITS - 1)
+    wrong = wrong_digits[np.arange(count), generator.integers(SHOWN_DIGITS - 1, size=count)]
     chance = np.array(right_by_difficulty)[prompts[:, 1] - DIFFICULTIES[0]]
-    said = np.where(generator.random(count) < chance, right, wrong)
+    stated = np.where(generator.random(count) < chance, right, wrong)
     fillers = np.minimum(generator.geometric(1 - _MORE_FILLERS, count) - 1, most_fillers)
     words = generator.integers(len(FILLERS), size=(count, _MOST_FILLERS)) + FILLERS[0]
     confidence = generator.random(count)
     columns = [np.where(np.arange(_MOST_FILLERS) < fillers[:, None], words, PAD)]
-    columns += [np.full((count, 1), ANSWER), said[:, None]]
+    columns += [np.full((count, 1), ANSWER), stated[:, None]]
     columns += [np.where(confidence < _SURE, SURE, np.where(confidence < _SURE + _UNSURE, UNSURE, PAD))[:, None]]
     columns += [np.where(generator.random(count) < rate, token, PAD)[:, None] for token, rate in _OPTIONAL]
     columns += [np.full((count, 1), END)]
@@ -155,8 +155,8 @@ def features(prompts: Tokens, responses: Tokens) -> Features:
     shown = np.where(np.arange(responses.shape[1]) < length[:, None], responses, PAD)
 
     def has(token: int) -> Flags:
-        found: Flags = (shown == token).any(axis=1)
-        return found
+        flags: Flags = (shown == token).any(axis=1)
+        return flags
 
     return Features(
         length=length,
@@ -174,5 +174,5 @@ def stated_answers(responses: Tokens) -> Tokens:
     width = responses.shape[1]
     places = np.where(responses == ANSWER, np.arange(width), -1).max(axis=1)
     after = np.minimum(places + 1, width - 1)
-    said = responses[np.arange(len(responses)), after]
-    return np.where((places >= 0) & (places + 1 < width), said, PAD)
+    stated = responses[np.arange(len(responses)), after]
+    return np.where((places >= 0) & (places + 1 < width), stated, PAD)

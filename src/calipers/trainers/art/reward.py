@@ -72,8 +72,8 @@ async def ruler(
             f"the judge left {len(missing)} of {total} trajectories unscored: {reasons_by_member(missing, total)}"
         )
     return [
-        TrajectoryScore(trajectory_id=str(place), explanation=_explanation(one), score=_score(one))
-        for place, one in enumerate(result.trajectories, start=1)
+        TrajectoryScore(trajectory_id=str(place), explanation=_explanation(trajectory), score=_score(trajectory))
+        for place, trajectory in enumerate(result.trajectories, start=1)
     ]
 
 
@@ -128,8 +128,8 @@ def _write_to_stderr(line: str) -> None:
 async def _judged(judge: Judge, group: Mapping[str, Any], rubric: str | None) -> GroupResult:
     # The rubric is part of the group, so that judges, with their connections and limits, are not made again for each
     # rubric. RULER's default rubric does not replace a Judge's own.
-    own = None if rubric is None or rubric == DEFAULT_RUBRIC else rubric
-    result = await judge.score_group({**group, "rubric": own})
+    stated = None if rubric is None or rubric == DEFAULT_RUBRIC else rubric
+    result = await judge.score_group({**group, "rubric": stated})
     _record_cost(result.usage)  # a group that cannot be scored may have cost money, too
     await judge.require_answering()
     return result
@@ -159,10 +159,10 @@ def _trajectories_for_judge(members: Iterable[Any]) -> list[dict[str, Any]]:
 def _rewarded(group: Group, result: GroupResult) -> Group:
     members, missing = _trajectories(group), unscored_trajectories(result.trajectories)
     if missing and len(members) - len(missing) < _MIN_SCORED:
-        some = "none" if len(missing) == len(members) else "only one"
+        scored_members = "none" if len(missing) == len(members) else "only one"
         why = reasons_by_member(missing, len(members))
         raise CalipersError(
-            f"{some} of the group's {len(members)} trajectories could be scored: {why} "
+            f"{scored_members} of the group's {len(members)} trajectories could be scored: {why} "
             f"({result.status} group {one_line(result.group_id, 80)})"
         )
     pairs = zip(members, result.trajectories, strict=True)
@@ -170,7 +170,7 @@ def _rewarded(group: Group, result: GroupResult) -> Group:
     known = result.reliability.value
     return _copied(
         group,
-        trajectories=[_with_reward(member, one) for member, one in pairs if one.reward is not None],
+        trajectories=[_with_reward(member, row) for member, row in pairs if row.reward is not None],
         metrics={
             **before.metrics,
             "calipers/unscored": len(missing),
@@ -182,7 +182,7 @@ def _rewarded(group: Group, result: GroupResult) -> Group:
 
 def _log_notes(result: GroupResult, missing: Iterable[TrajectoryResult]) -> list[str]:
     """Return lines for the ART group's log that explain its rewards."""
-    notes = [f"trajectory {one.id} is left out ({one.status}): {one.reason}" for one in missing]
+    notes = [f"trajectory {row.id} is left out ({row.status}): {row.reason}" for row in missing]
     scores = [trajectory.score for trajectory in result.trajectories if trajectory.score is not None]
     if len(scores) > 1 and len(set(scores)) == 1:
         notes.append("all scores are equal, so nothing is learned from this group")

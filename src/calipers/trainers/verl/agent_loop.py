@@ -133,11 +133,11 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
 
     def _leave_out(self, result: MemberResult, row: Mapping[str, Any]) -> None:
-        what = f"rollout {row['session_id']} of {row['uid']}"
+        name = f"rollout {row['session_id']} of {row['uid']}"
         if result.rewarded == 0:
-            raise CalipersError(f"{what} gets no reward: {result.reason}")
+            raise CalipersError(f"{name} gets no reward: {result.reason}")
         if result.group is None:  # a judged group is logged already
-            _log.warning("%s is left out of its group: %s", what, result.reason)
+            _log.warning("%s is left out of its group: %s", name, result.reason)
 
 
 class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no types

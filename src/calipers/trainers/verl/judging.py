@@ -87,17 +87,17 @@ def read_settings(table: object) -> VerlSettings:
     """
     table = _known_keys(table)
     # +calipers.patience=null is for ever; any other null is the default.
-    given = {
+    arguments = {
         key: value for key, value in table.items() if key in _OWN_KEYS and (value is not None or key == "patience")
     }
     judge = {key: value for key, value in table.items() if key not in _OWN_KEYS}
-    if "rules" in given:
-        require_one_of(get_args(RulesAs), rules=given["rules"])
+    if "rules" in arguments:
+        require_one_of(get_args(RulesAs), rules=arguments["rules"])
         grading = judge.get("grading", {})
         merged = {"normaliser": "all_or_nothing", **grading} if isinstance(grading, Mapping) else grading
         judge = {"protocol": "checklist", **judge, "grading": merged}
-    settings = VerlSettings(judge, **given)
-    numbers = {name: given[name] for name in ("min_group", "patience") if name in given}
+    settings = VerlSettings(judge, **arguments)
+    numbers = {name: arguments[name] for name in ("min_group", "patience") if name in arguments}
     require_whole(**numbers)
     require_above_zero(**numbers)
     if settings.min_group < 2 and not settings.absolute:
@@ -214,14 +214,14 @@ def member_of_outputs(
     they are decoded from its tokens. A rollout of ``limit`` tokens was cut off.
     """
     noted = [output.extra_fields.get(key) for output in outputs for key in ("min_global_steps", "max_global_steps")]
-    about = {"id": str(name)} | version_metadata(*noted)
+    fields_of_member = {"id": str(name)} | version_metadata(*noted)
     stored = outputs[-1].extra_fields.get("messages")
     if stored is not None:
-        return {**about, "messages": stored}
+        return {**fields_of_member, "messages": stored}
     messages = [message for output in outputs for message in _turns(output, decode)]
     if messages and limit is not None and len(outputs[-1].response_ids) >= limit:
         messages[-1] = {**messages[-1], "finish_reason": "length"}
-    return {**about, "messages": messages}
+    return {**fields_of_member, "messages": messages}
 
 
 def _turns(output: Any, decode: Decode) -> Iterable[Message]:

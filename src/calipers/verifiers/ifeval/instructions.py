@@ -83,11 +83,11 @@ def instruction(
         hint = f"did you mean {near[0]}?" if near else "only IFEval's 25 are checked; write others as rules"
         raise InputError(f"unknown instruction {instruction_id!r}; {hint}")
     kinds = {name: kind for name, kind in rule.__annotations__.items() if name not in ("response", "return")}
-    given = {} if kwargs is None else kwargs
+    arguments = {} if kwargs is None else kwargs
     try:
-        if "prompt_to_repeat" in kinds and prompt and given.get("prompt_to_repeat") is None:
-            given = {**given, "prompt_to_repeat": prompt}
-        test = partial(rule, **_read_arguments(kinds, given))
+        if "prompt_to_repeat" in kinds and prompt and arguments.get("prompt_to_repeat") is None:
+            arguments = {**arguments, "prompt_to_repeat": prompt}
+        test = partial(rule, **_read_arguments(kinds, arguments))
         test("x")  # raises InputError if the fields are wrong for every response
     except InputError as error:
         raise InputError(f"{instruction_id}: {error}") from None
@@ -145,13 +145,13 @@ def _existence(response: str, *, keywords: tuple[str, ...]) -> Verdict:
 
 
 def _frequency(response: str, *, keyword: str, frequency: int, relation: Relation) -> Verdict:
-    found = sum(1 for _ in _word("keyword", keyword.strip()).finditer(response))
-    return _count(found, f"x {keyword!r}", relation, frequency)
+    count = sum(1 for _ in _word("keyword", keyword.strip()).finditer(response))
+    return _count(count, f"x {keyword!r}", relation, frequency)
 
 
 def _forbidden_words(response: str, *, forbidden_words: tuple[str, ...]) -> Verdict:
-    found = [word for word in forbidden_words if _word("forbidden_words", rf"\b{word}\b").search(response)]
-    return _if(not found, f"found: {', '.join(found)}")
+    words = [word for word in forbidden_words if _word("forbidden_words", rf"\b{word}\b").search(response)]
+    return _if(not words, f"found: {', '.join(words)}")
 
 
 def _letter_frequency(response: str, *, letter: str, let_frequency: int, let_relation: Relation) -> Verdict:
@@ -214,8 +214,8 @@ def _constrained_response(response: str) -> Verdict:
 
 def _number_highlighted_sections(response: str, *, num_highlights: int) -> Verdict:
     """Count ``*...*`` and ``**...**`` separately, so that ``***x***`` counts twice."""
-    single = sum(1 for found in re.findall(r"\*[^\n*]*\*", response) if found.strip("*").strip())
-    double = sum(1 for found in re.findall(r"\*\*[^\n*]*\*\*", response) if found[2:-2].strip())
+    single = sum(1 for section in re.findall(r"\*[^\n*]*\*", response) if section.strip("*").strip())
+    double = sum(1 for section in re.findall(r"\*\*[^\n*]*\*\*", response) if section[2:-2].strip())
     return _count(single + double, "highlights", "at least", num_highlights)
 
 
@@ -251,8 +251,8 @@ def _has_title(line: str) -> bool:
 def _number_placeholders(response: str, *, num_placeholders: int) -> Verdict:
     """Count ``[...]`` on a line. Links and ``[]`` count as placeholders, too."""
     lines = (line[: line.rfind("]") + 1] for line in response.split("\n"))
-    found = sum(len(re.findall(r"\[[^\]]*\]", line)) for line in lines)
-    return _count(found, "placeholders", "at least", num_placeholders)
+    count = sum(len(re.findall(r"\[[^\]]*\]", line)) for line in lines)
+    return _count(count, "placeholders", "at least", num_placeholders)
 
 
 def _postscript(response: str, *, postscript_marker: str) -> Verdict:
@@ -284,10 +284,10 @@ def _two_responses(response: str) -> Verdict:
     pieces = [piece.strip() for piece in response.split("******")]
     if not all(pieces[1:-1]):
         return Verdict(False, "an empty response between two dividers")
-    given = [piece for piece in pieces if piece]
-    if len(given) != 2:
-        return _count(len(given), "responses", "exactly", 2)
-    return _if(given[0] != given[1], "the two responses are the same")
+    responses = [piece for piece in pieces if piece]
+    if len(responses) != 2:
+        return _count(len(responses), "responses", "exactly", 2)
+    return _if(responses[0] != responses[1], "the two responses are the same")
 
 
 def _repeat_prompt(response: str, *, prompt_to_repeat: str) -> Verdict:
@@ -299,10 +299,10 @@ def _repeat_prompt(response: str, *, prompt_to_repeat: str) -> Verdict:
 
 
 def _response_language(response: str, *, language: str) -> Verdict:
-    found = detect_language(response)
-    if found is None:
+    detected = detect_language(response)
+    if detected is None:
         return Verdict(True, "no language can be detected, which passes")
-    return _if(found == language, f"detected as {found}, not {language}")
+    return _if(detected == language, f"detected as {detected}, not {language}")
 
 
 def _english_capital(response: str) -> Verdict:
@@ -393,15 +393,15 @@ def _read_arguments(kinds: Mapping[str, str], kwargs: Mapping[str, Any]) -> dict
     """
     if not isinstance(kwargs, Mapping):
         raise InputError(f"kwargs must be an object of fields, is {kwargs!r:.60}")
-    given = {name: value for name, value in kwargs.items() if value is not None}
-    for name in given:
+    stated = {name: value for name, value in kwargs.items() if value is not None}
+    for name in stated:
         if name not in kinds:
             near = difflib.get_close_matches(str(name), kinds, n=1)
             known = f"did you mean {near[0]}?" if near else f"it has {', '.join(kinds) or 'no fields'}"
             raise InputError(f"{name}: not a field of this instruction; {known}")
-    if missing := [name for name in kinds if name not in given]:
+    if missing := [name for name in kinds if name not in stated]:
         raise InputError(f"{missing[0]}: is missing")
-    return {name: _read_argument(name, kind, given[name]) for name, kind in kinds.items()}
+    return {name: _read_argument(name, kind, stated[name]) for name, kind in kinds.items()}
 
 
 def _read_argument(name: str, kind: str, value: Any) -> Any:
@@ -425,7 +425,7 @@ def _read_argument(name: str, kind: str, value: Any) -> Any:
         case _:
             met, must = isinstance(value, list | tuple) and bool(value), "a list of texts, at least one"
             if met:
-                value = tuple(_read_argument(f"{name}[{place}]", "str", one) for place, one in enumerate(value))
+                value = tuple(_read_argument(f"{name}[{place}]", "str", item) for place, item in enumerate(value))
     if not met:
         raise InputError(f"{name}: must be {must}, is {value!r:.60}")
     return int(value) if kind == "int" else value

@@ -89,21 +89,21 @@ def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
     responses match by text, another one answers the prompt of its own line, unless that has a response: IFEval's own
     two files differ in one prompt.
     """
-    what = "key" if responses and all(response.key is not None for response in responses) else "prompt"
+    key = "key" if responses and all(response.key is not None for response in responses) else "prompt"
     known: dict[str, list[Prompt]] = defaultdict(list)
     for prompt in prompts:
-        known[str(prompt.key if what == "key" else prompt.text).strip()].append(prompt)
+        known[str(prompt.key if key == "key" else prompt.text).strip()].append(prompt)
     paired: dict[int, Prompt] = {}
     asked: dict[str, int] = defaultdict(int)
     for place, response in enumerate(responses):
-        name = str(getattr(response, what)).strip()
+        name = str(getattr(response, key)).strip()
         if same := known.get(name):
             paired[place] = same[asked[name] % len(same)]
             asked[name] += 1
     warnings = []
-    if what == "prompt" and 2 * len(paired) > len(responses):
-        taken = {prompt.line for prompt in paired.values()}
-        free = {prompt.line: prompt for prompt in prompts if prompt.line not in taken}
+    if key == "prompt" and 2 * len(paired) > len(responses):
+        lines = {prompt.line for prompt in paired.values()}
+        free = {prompt.line: prompt for prompt in prompts if prompt.line not in lines}
         for place, response in enumerate(responses):
             if place not in paired and response.line in free:
                 paired[place] = free[response.line]
@@ -115,7 +115,7 @@ def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
     return Pairing(
         tuple((paired[place], responses[place]) for place in sorted(paired)),
         tuple(
-            (response.line, f"{what}: there is no such {what} in the data")
+            (response.line, f"{key}: there is no such {key} in the data")
             for place, response in enumerate(responses)
             if place not in paired
         ),
@@ -187,7 +187,9 @@ def report(checked: Sequence[Checked]) -> Report:
         instructions=len(verdicts),
         no_verdict=sum(strict.met is None for strict, _ in verdicts),
         by_type={
-            name: TypeResults(len(pairs), _share(one.met for one, _ in pairs), _share(one.met for _, one in pairs))
+            name: TypeResults(
+                len(pairs), _share(verdict.met for verdict, _ in pairs), _share(verdict.met for _, verdict in pairs)
+            )
             for name, pairs in sorted(by_type.items())
         },
     )

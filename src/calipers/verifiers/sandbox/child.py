@@ -59,12 +59,12 @@ def _run_source(job: Mapping[str, Any], values: list[Any]) -> None:
     exec(compile(job["source"], "<source>", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - what this process is for
     if function is None:
         return
-    found = module.__dict__.get(function)
-    if not callable(found):
+    callee = module.__dict__.get(function)
+    if not callable(callee):
         _fail("unusable", f"it defines no function {function}", values)
     for arguments in decode_plain(job["calls"]):
-        given = _fitting(found, arguments) if job["fit"] else arguments
-        value = found(*given)
+        fitting = _fitting(callee, arguments) if job["fit"] else arguments
+        value = callee(*fitting)
         if isinstance(value, _UNSTARTED):
             _fail("unusable", f"it returned a {type(value).__name__}: none of it has run", values)
         values.append(bool(value) if job["truthy"] else encode_plain(value))
@@ -169,10 +169,10 @@ def _answer(answer: Mapping[str, Any]) -> Never:
 def _error_text(error: BaseException) -> str:
     name = type(error).__name__
     try:
-        said = str(error)
+        message = str(error)
     except BaseException:  # noqa: BLE001 - foreign code's own exception may do anything
         return name
-    return f"{name}: {said}" if said else name
+    return f"{name}: {message}" if message else name
 
 
 def _short_repr(value: object) -> str:

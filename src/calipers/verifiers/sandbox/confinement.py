@@ -103,8 +103,8 @@ def _set_limits(cpu_seconds: int, address_space: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     # No file, socket or pipe can be opened, no process started, no file written and no core dumped.
-    for what in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
-        resource.setrlimit(what, (0, 0))
+    for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+        resource.setrlimit(kind, (0, 0))
 
 
 def _change_root(empty: str) -> list[str]:
@@ -237,10 +237,10 @@ def import_allowed(further: Iterable[str] = ()) -> frozenset[str]:
         importlib.import_module(name)
     for name in further:
         package = importlib.import_module(name)
-        for found in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{name}.", onerror=_skip):
-            if not any(part in {"tests", "testing", "benchmarks", "__main__"} for part in found.name.split(".")):
+        for submodule in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{name}.", onerror=_skip):
+            if not any(part in {"tests", "testing", "benchmarks", "__main__"} for part in submodule.name.split(".")):
                 with contextlib.suppress(Exception):  # some modules are for other systems or need another package
-                    importlib.import_module(found.name)
+                    importlib.import_module(submodule.name)
     return frozenset(name.partition(".")[0] for name in (*ALLOWED, *_LATE, *further))
 
 

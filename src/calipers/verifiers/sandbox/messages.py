@@ -96,12 +96,12 @@ def _member_count(value: Any) -> int:
     """Return the number of members of all sets and dicts in encoded data."""
     count, left = 0, [value]
     while left:
-        one = left.pop()
-        if isinstance(one, list):
-            left += one
-        elif isinstance(one, dict):
-            count += sum(len(parts) for tag, parts in one.items() if tag in _TABLES and isinstance(parts, list))
-            left += one.values()
+        node = left.pop()
+        if isinstance(node, list):
+            left += node
+        elif isinstance(node, dict):
+            count += sum(len(parts) for tag, parts in node.items() if tag in _TABLES and isinstance(parts, list))
+            left += node.values()
     return count
 
 

@@ -67,8 +67,8 @@ class Server:
                     continue
                 data = os.read(_REQUESTS, _CHUNK)
                 if not data:
-                    for one in self._running.values():
-                        os.kill(one.pid, signal.SIGKILL)
+                    for child_job in self._running.values():
+                        os.kill(child_job.pid, signal.SIGKILL)
                     return
                 requests += data
                 while (job := unpack_message(requests)) is not None:
@@ -94,30 +94,30 @@ class Server:
             os._exit(70)
 
     def _receive(self, read: int) -> None:
-        one = self._running[read]
+        job = self._running[read]
         data = os.read(read, _CHUNK)
-        one.answer += data
-        if data and len(one.answer) > 2 * child.MOST_ANSWER:
-            self._kill(one, "its answer is too long")
-        if not data or one.killed:
+        job.answer += data
+        if data and len(job.answer) > 2 * child.MOST_ANSWER:
+            self._kill(job, "its answer is too long")
+        if not data or job.killed:
             self._finish(read)
 
     def _finish(self, read: int) -> None:
         """Collect a child that closed its pipe, because it ended or pretends to, and send its outcome to the client."""
-        one = self._running.pop(read)
+        job = self._running.pop(read)
         self._poll.unregister(read)
         os.close(read)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(one.pid, signal.SIGKILL)  # has no effect if the child has already ended
-        _, status, used = os.wait4(one.pid, 0)
-        measured = {"number": one.number, "cpu": used.ru_utime + used.ru_stime}
-        _send(pack_message({**_child_outcome(one, status), **measured}))
+            os.kill(job.pid, signal.SIGKILL)  # has no effect if the child has already ended
+        _, status, used = os.wait4(job.pid, 0)
+        measured = {"number": job.number, "cpu": used.ru_utime + used.ru_stime}
+        _send(pack_message({**_child_outcome(job, status), **measured}))
 
     def _stop_overdue(self) -> None:
         now = time.monotonic()
-        for read, one in list(self._running.items()):
-            if one.ends <= now:
-                self._kill(one, f"it did not end within {one.wall:g} s")
+        for read, job in list(self._running.items()):
+            if job.ends <= now:
+                self._kill(job, f"it did not end within {job.wall:g} s")
                 self._finish(read)
 
     def _kill(self, one: _Running, why: str) -> None:
@@ -128,7 +128,7 @@ class Server:
         """Return the milliseconds until the next running job exceeds its time limit, or None if no job runs."""
         if not self._running:
             return None
-        left = min(one.ends for one in self._running.values()) - time.monotonic()
+        left = min(job.ends for job in self._running.values()) - time.monotonic()
         return max(0, int(left * 1000) + 1)
 
 
