@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.drafting.audit import COMPARED, audit, is_weak
+from calipers.drafting.audit import COMPARED, audit, finding
 from calipers.errors import InputError
 from calipers.rubric import as_rubric
 from calipers.types import Completion, JudgeRequest
@@ -35,14 +35,15 @@ class Fooled(Grader):
 async def test_each_kind_of_worse_answer_that_fools_the_judge_is_weak() -> None:
     cases = [("\0", []), ("Names the", ["keywords"]), ("no doubt", ["confident"])]
     for also, weak in cases:
-        changes = await audit(GROUPS, RUBRIC, Fooled(also))
-        assert [kind for kind in COMPARED if is_weak(kind, changes[kind])] == weak, also
+        changes, _ = await audit(GROUPS, RUBRIC, Fooled(also))
+        assert [kind for kind in COMPARED if finding(kind, changes[kind])] == weak, also
         assert {kind: changes[kind].total() for kind in COMPARED} == dict.fromkeys(COMPARED, 3)
     assert (changes["padded"], changes["quarter"]) == ({"same": 3}, {"fell": 3})
 
 
 async def test_what_cannot_be_graded_is_no_evidence_and_short_answers_cannot_be_made_worse() -> None:
-    changes = await audit(GROUPS, RUBRIC, Grader({}, lambda *_: "No."))
-    assert [kind for kind in COMPARED if is_weak(kind, changes[kind]) or changes[kind]["unscored"] != 3] == []
+    changes, reasons = await audit(GROUPS, RUBRIC, Grader({}, lambda *_: "No."))
+    assert {finding(kind, changes[kind]) for kind in COMPARED} == {"unknown"}
+    assert reasons.total() == 3 * (1 + len(COMPARED))
     with pytest.raises(InputError, match="4 sentences"):
         await audit(GROUPS[:1], RUBRIC, Grader({}))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Self, TextIO
 
 import click
 
@@ -108,11 +108,11 @@ class Output:
     def __enter__(self) -> Self:
         return self
 
-    def write(self, result: GroupResult | Mapping[str, Any]) -> None:
-        """Write the result of one group, or a line of an older result file, as a line, and flush it."""
+    def write(self, result: GroupResult) -> None:
+        """Write the result of one group as a line, and flush it."""
         file = self._opened()
         try:
-            file.write(json_line(result.to_dict() if isinstance(result, GroupResult) else result))
+            file.write(json_line(result.to_dict()))
             file.flush()
             if file is not sys.stdout:
                 self._whole = os.fstat(file.fileno()).st_size

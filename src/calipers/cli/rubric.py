@@ -15,7 +15,7 @@ from calipers.cli.messages import print_message, reason_lines
 from calipers.cli.options import EMBEDDED, given_options
 from calipers.cli.output import print_json, require_folder, require_replaceable, write_text
 from calipers.drafting import draft as drafted
-from calipers.drafting.audit import COMPARED, audit, is_weak
+from calipers.drafting.audit import COMPARED, audit, finding
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups, read_rubric
 from calipers.inputs.records import read_json_lines
@@ -54,18 +54,21 @@ async def _audit(rubric: Rubric, groups: str, options: dict[str, Any]) -> int:
     few = list(islice(read_groups(groups, on_error=lambda error: problems.append(str(error))), options["first"]))
     named = given_options(options, "ledger", "max_tokens", "concurrency", "params")
     try:
-        audited = await audit(few, rubric, options["judge"], base_url=options["base_url"], **named)
+        changes, reasons = await audit(few, rubric, options["judge"], base_url=options["base_url"], **named)
     except InputError as error:
         raise InputError(str(error), source=groups) from None
-    for problem in problems:
-        print_message(f"Warning: {problem}")
+    for line in (*(f"Warning: {problem}" for problem in problems), *reason_lines(reasons, 3)):
+        print_message(line)
+    findings = {kind: finding(kind, counts) for kind, counts in changes.items()}
     click.echo(f"\n{'answer':14}  {'reward, beside':14}  fell  same  rose  unscored")
     for kind, (better, _) in COMPARED.items():
-        counts = "  ".join(f"{audited[kind][name]:>4}" for name in ("fell", "same", "rose", "unscored"))
-        click.echo(f"{kind:14}  {better:14}  {counts}{'  weak' if is_weak(kind, audited[kind]) else ''}")
-    weak = [kind for kind, changes in audited.items() if is_weak(kind, changes)]
-    click.echo(f"rewarded though worse: {', '.join(weak) or 'none in half of the groups'}")
-    return int(bool(weak or problems or any(changes["unscored"] for changes in audited.values())))
+        counts = "  ".join(f"{changes[kind][name]:>4}" for name in ("fell", "same", "rose", "unscored"))
+        click.echo(f"{kind:14}  {better:14}  {counts}      {findings[kind]}".rstrip())
+    weak = [kind for kind, weakness in findings.items() if weakness == "weak"]
+    click.echo(
+        f"rewarded though worse: {', '.join(weak) or ('not known' if 'unknown' in findings.values() else 'none')}"
+    )
+    return int(any(findings.values()) or bool(problems or reasons))
 
 
 def _require_model(judge: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from calipers.capacity.spending import estimate_judging
 from calipers.cli.estimate import assumed_reply, print_estimate, require_estimate
 from calipers.cli.messages import BadLines, tells_if_interrupted
 from calipers.cli.options import given_options, judge_arguments_of
-from calipers.cli.output import Output, require_folder, require_replaceable
+from calipers.cli.output import Output, json_line, require_folder, require_replaceable, write_text
 from calipers.cli.progress import Report
 from calipers.cli.terminal import Terminal
 from calipers.config.settings import Settings
@@ -42,12 +41,8 @@ def score(groups: str, out: str, **options: Any) -> int:
     if options["estimate"]:
         return _print_estimate(run)
     run.require_writable()
-    try:
-        with tells_if_interrupted(run.kept):
-            return asyncio.run(_score(run))
-    finally:
-        if run.target != out:
-            Path(run.target).unlink(missing_ok=True)
+    with tells_if_interrupted(run.kept):
+        return asyncio.run(_score(run))
 
 
 class ScoreRun:
@@ -64,8 +59,7 @@ class ScoreRun:
         self.console = Terminal(stderr=True)
         self.report = Report(self.console, total=_count_lines(groups), budget=self.budget, live=not _shows_results(out))
         self.bad = BadLines(self.report.say)
-        self.scored = ScoredLines.of(out) if options["only"] else ScoredLines()
-        self.target = f"{out}.part" if options["only"] else out
+        self.older = OlderResults(out, kept=self.kept) if options["only"] else None
 
     def require_writable(self) -> None:
         """Raise ConfigError if OUT cannot be written, or must not be replaced."""
@@ -78,17 +72,15 @@ class ScoreRun:
         beside = {"the groups file": self.groups, "the ledger": options["ledger"]}
         beside |= {"the rubric": options["rubric"], "the file of rules": options["rules"]}
         recorded = self.ledger is not None and ("://" in self.ledger or Path(self.ledger).is_file())
-        require_replaceable(
-            "--out",
-            out,
-            force=options["force"] or bool(options["only"]),
-            beside=beside,
-            resumes=recorded and _holds_results(path),
-        )
+        resumes = self.older is not None or (recorded and _holds_results(path))
+        require_replaceable("--out", out, force=options["force"], beside=beside, resumes=resumes)
+
+    def asked(self, groups: Iterable[TrajectoryGroup]) -> Iterator[TrajectoryGroup]:
+        """Yield the groups that are judged: all, or those whose line in OUT does not stay."""
+        return (group for group in groups if self.older is None or not self.older.keeps(group))
 
     def add(self, output: Output, result: GroupResult) -> None:
-        """Write a group's result after the lines that are kept before it, count it, and print it with --verbose."""
-        self.scored.write(output)
+        """Write a group's result, count it, and print it with --verbose."""
         output.write(result)
         self.report.add(result)
         if self.options["verbose"]:
@@ -97,13 +89,11 @@ class ScoreRun:
 
     def require_results(self) -> None:
         """Raise InputError if no group could be read."""
-        if self.bad.count and not self.report.groups:
+        if self.bad.count and not self.report.groups and self.older is None:
             raise InputError("no group in it can be read; nothing was written", source=self.groups)
 
     def end(self, *, reused: int) -> int:
         """Print the summary, and return the exit code: 0 if every trajectory was scored and every line was read."""
-        if self.target != self.out:
-            Path(self.target).replace(self.out)
         self.report.summary(bad_lines=self.bad.told if self.bad.count else "", reused=reused, out=self.out)
         return _exit_code(self.report, bad_lines=self.bad.count)
 
@@ -125,20 +115,18 @@ async def _score(run: ScoreRun) -> int:
             report.say(f"Warning: {warning}")
         source = read_groups(run.groups, reader=options["reader"], strict=options["strict"], on_error=on_error)
         rules = Rules.of(options, judge)
-        output = stack.enter_context(Output(run.target, kept=run.kept))
+        output = stack.enter_context(run.older or Output(run.out, kept=run.kept))
         # If the ledger has answers, a judge that refuses every question stops nothing: groups without recorded answers
         # fail.
         stops = not judge.has_recorded_answers()
         # Closed before the ledger, so that calls in flight can still be recorded.
-        asked = run.scored.others(rules.prepared(source, on_error))
-        results: Any = rules.scoring(judge).score_groups(asked, ordered=True)
+        results: Any = rules.scoring(judge).score_groups(run.asked(rules.prepared(source, on_error)), ordered=True)
         stack.push_async_callback(results.aclose)
         async for result in results:
             if stops:
                 await judge.require_answering()
             run.add(output, result)
         run.require_results()
-        run.scored.write(output)
         reused = judge.store.reused
     return run.end(reused=reused)
 
@@ -149,7 +137,7 @@ def _print_estimate(run: ScoreRun) -> int:
 
     def shown(judge: Any) -> Any:
         standards = judge.settings.standards if options["reference"] else None
-        return run.scored.others(Rules(standards=standards).prepared(source, bad))
+        return run.asked(Rules(standards=standards).prepared(source, bad))
 
     arguments = judge_arguments_of(options, ledger=None, debug=False)
     estimate = asyncio.run(estimate_judging(arguments, shown, reply_tokens=tokens))
@@ -159,34 +147,41 @@ def _print_estimate(run: ScoreRun) -> int:
     return int(bool(bad.count))
 
 
-class ScoredLines:
-    """The lines of a result file, ``rows`` by group, that stay when only the other groups are judged again."""
+class OlderResults(Output):
+    """The result file ``out`` of ``--only failed``: lines of groups that are judged again are replaced, in the end.
 
-    def __init__(self, rows: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        self._rows = rows or {}
-        self._waiting = deque[Mapping[str, Any] | None]()
-        """The lines before and between the groups that are judged, each of which is None."""
+    The others stay, also of groups that the input does not have. A line and a group belong together if the ids of the
+    group and of its trajectories are equal. Raises ConfigError, InputError for a file without results, or with more.
+    """
 
-    @classmethod
-    def of(cls, out: str) -> Self:
-        """Return the lines of OUT whose trajectories are all scored. Raises ConfigError if it has no results."""
+    def __init__(self, out: str, *, kept: str) -> None:
+        super().__init__(out, kept=kept)
         if out == "-" or not _holds_results(Path(out)):
             raise ConfigError(f"--only failed: --out {out} holds no results; name the result file to complete")
-        rows = (row for _, row in read_json_lines(out) if isinstance(row, Mapping) and row.get("status") == "scored")
-        return cls({str(row["group_id"]): row for row in rows})
+        self._rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        self._new: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        lines: Iterable[tuple[int, Any]] = read_json_lines(out)
+        for number, row in lines:
+            try:
+                key = (row["group_id"], *[each["id"] for each in row["trajectories"]])
+                self._rows.setdefault(key, []).append(row)
+            except (KeyError, TypeError):
+                problem = f"{row if isinstance(row, str) else 'no result'}; run without --only to write the file again"
+                raise InputError(problem, source=out, line=number) from None
 
-    def others(self, groups: Iterable[TrajectoryGroup]) -> Iterator[TrajectoryGroup]:
-        """Yield the groups without a line that is kept."""
-        for group in groups:
-            row = self._rows.get(group.group_id)
-            self._waiting.append(row)
-            if row is None:
-                yield group
+    def keeps(self, group: TrajectoryGroup) -> bool:
+        """Whether the trajectories of ``group`` all have a score in OUT."""
+        rows = self._rows.get((group.group_id, *[trajectory.id for trajectory in group.trajectories]), ())
+        return bool(rows) and all(row.get("status") == "scored" for row in rows)
 
-    def write(self, output: Output) -> None:
-        """Write the lines that are kept up to the next group that is judged."""
-        while self._waiting and (row := self._waiting.popleft()) is not None:
-            output.write(row)
+    def write(self, result: GroupResult) -> None:
+        """Keep the result for the end."""
+        self._new[result.group_id, *[each.id for each in result.trajectories]] = [result.to_dict()]
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._new:
+            rows = (self._rows | self._new).values()  # a replaced line keeps its place
+            write_text("--out", self._out, "".join(json_line(row) for of_group in rows for row in of_group))
 
 
 def _shows_results(out: str) -> bool:

@@ -6,6 +6,7 @@ answer to another task, and shorter and shorter beginnings.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 from calipers.errors import InputError
 from calipers.interfaces import Backend
+from calipers.judging.api import check_or_continue
 from calipers.judging.judge import Judge
 from calipers.types import Rubric, Trajectory, TrajectoryGroup
 
@@ -34,12 +36,13 @@ COMPARED: Final[Mapping[str, tuple[str, bool]]] = {
 
 async def audit(
     groups: Sequence[TrajectoryGroup], rubric: Rubric, judge: str | Backend, **options: Any
-) -> dict[str, Counter[str]]:
-    """Let ``judge`` grade an answer of each group and worse ones by a ``rubric``.
+) -> tuple[dict[str, Counter[str]], Counter[str]]:
+    """Let ``judge`` grade an answer of each group, the best by gold or the first, and worse ones by a ``rubric``.
 
     Returns for each kind of worse answer the number of groups in which its reward ``fell``, stayed the ``same``,
-    ``rose`` or is not known (``unscored``). The answer is the group's best by gold, or its first. ``options`` are
-    further options of ``Judge.of``. Raises InputError if fewer than two groups have an answer of four sentences.
+    ``rose`` or is not known (``unscored``), and counts why answers have no reward. ``options`` are further options of
+    ``Judge.of``. Raises InputError if fewer than two groups have an answer of four sentences, and ConfigError for a
+    judge that cannot be reached.
     """
     found = [(group, chosen) for group in groups if (chosen := _answer_of(group)) is not None]
     if len(found) < 2:
@@ -49,35 +52,40 @@ async def audit(
         replace(group, rubric=None, trajectories=_worse_answers(chosen, keywords, _SURE + _text(other)))
         for (group, chosen), (_, other) in zip(found, [*found[1:], found[0]], strict=True)
     ]
-    grader = Judge.of({**options, "judge": judge, "protocol": "checklist", "rubric": rubric})
-    changes = {kind: Counter[str]() for kind in COMPARED}
-    async for result in grader.score_groups(made, ordered=True):
-        scores = {trajectory.id: trajectory.score for trajectory in result.trajectories}
-        for kind, (better, _) in COMPARED.items():
-            reward, before = scores[kind], scores[better]
-            if reward is None or before is None:
-                changes[kind]["unscored"] += 1
-            else:
-                changes[kind]["same" if reward == before else "fell" if reward < before else "rose"] += 1
-    return changes
+    changes, reasons = {kind: Counter[str]() for kind in COMPARED}, Counter[str]()
+    async with Judge.of({**options, "judge": judge, "protocol": "checklist", "rubric": rubric}) as grader:
+        await check_or_continue(grader)
+        async for result in grader.score_groups(made, ordered=True):
+            await grader.require_answering()
+            reasons.update([trajectory.reason for trajectory in result.trajectories if trajectory.reason])
+            scores = {trajectory.id: trajectory.score for trajectory in result.trajectories}
+            for kind, (better, _) in COMPARED.items():
+                reward, before = scores[kind], scores[better]
+                if reward is None or before is None:
+                    changes[kind]["unscored"] += 1
+                else:
+                    changes[kind]["same" if reward == before else "fell" if reward < before else "rose"] += 1
+    return changes, reasons
 
 
-def is_weak(kind: str, changes: Counter[str]) -> bool:
-    """Return whether a rubric rewards this kind of worse answer in half of an audit's groups or more."""
+def finding(kind: str, changes: Counter[str]) -> str:
+    """Return "weak" if a rubric rewards this kind of worse answer in half of the graded groups, "unknown" without any,
+    otherwise "".
+    """
     wrong = changes["rose"] + (changes["same"] if COMPARED[kind][1] else 0)
-    return 2 * wrong >= changes.total() - changes["unscored"] > 0
+    graded = changes.total() - changes["unscored"]
+    return "unknown" if not graded else "weak" if 2 * wrong >= graded else ""
 
 
 def _text(trajectory: Trajectory) -> str:
-    """Return the text of an assistant that ends a trajectory; empty if none does."""
     last = trajectory.messages[-1] if trajectory.messages else {}
-    return str(last["content"]).strip() if last.get("role") == "assistant" and last.get("content") else ""
+    content = last.get("content") if last.get("role") == "assistant" else None
+    return content.strip() if isinstance(content, str) else ""
 
 
 def _answer_of(group: TrajectoryGroup) -> Trajectory | None:
-    """Return the answer that a rubric's audit makes worse: the best by gold, or the first, of at least 4 sentences."""
-    long = [one for one in group.trajectories if len(_END.findall(_text(one))) >= 3]
-    return max(long, key=lambda one: -1.0 if one.gold is None else one.gold, default=None)
+    long = [each for each in group.trajectories if len(_END.findall(_text(each))) >= 3]
+    return max(long, key=lambda each: -math.inf if each.gold is None else each.gold, default=None)
 
 
 def _worse_answers(chosen: Trajectory, keywords: str, confident: str) -> tuple[Trajectory, ...]:
