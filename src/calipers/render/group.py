@@ -107,7 +107,7 @@ def render_in_steps(
         if (size := size + len(body)) > _STEP:
             size = 0
             yield
-    if "\\u{" in "".join((head, *bodies)):
+    if any("\\u{" in text for text in (head, *bodies)):
         head = head.replace("\n", f"{_ESCAPE_LEGEND}\n", 1)
     marker = draw_marker(digest, (head, *bodies, rubric or "", *beside))
     artifacts_of_members = tuple(trajectory.artifacts for trajectory in group.trajectories)
