@@ -65,9 +65,8 @@ async def _audit(rubric: Rubric, groups: str, options: dict[str, Any]) -> int:
         counts = "  ".join(f"{changes[kind][name]:>4}" for name in ("fell", "same", "rose", "unscored"))
         click.echo(f"{kind:14}  {better:14}  {counts}      {findings[kind]}".rstrip())
     weak = [kind for kind, weakness in findings.items() if weakness == "weak"]
-    click.echo(
-        f"rewarded though worse: {', '.join(weak) or ('not known' if 'unknown' in findings.values() else 'none')}"
-    )
+    none = "not known" if "unknown" in findings.values() else "none"
+    click.echo(f"rewarded though worse: {', '.join(weak) or none}")
     return int(any(findings.values()) or bool(problems or reasons))
 
 
@@ -119,14 +118,9 @@ def score(groups: str, result: str, default: str | None, *, as_json: bool) -> in
     read = {group.group_id: group for group in read_groups(groups)}
     examples = list(_examples(read, result, None if default is None else read_rubric(default)))
     if not examples:
-        raise InputError(
-            "no group in it has a rubric with criteria; give the one of calipers score with --rubric FILE",
-            source=groups,
-        )
+        raise InputError("no group in it has a rubric with criteria; give one with --rubric FILE", source=groups)
     if not any(example.verdicts for example in examples):
-        raise InputError(
-            "holds no verdicts on criteria; write it with calipers score --protocol checklist", source=result
-        )
+        raise InputError("holds no verdicts on criteria; write it with score --protocol checklist", source=result)
     scores = tag_scores(examples)
     if as_json:
         kept = ("mean", "stderr", "graded", "ungraded")
@@ -188,9 +182,7 @@ def _verdicts(
         asked = known[name]
         ids = {criterion.id for criterion in asked.criteria} if asked is not None else set(stated[name])
         if strange := next((key for key in stated[name] if key not in ids), None):
-            raise InputError(
-                f"group {group.group_id!r}: its rubric has no criterion {strange!r}; it was scored with another one"
-            )
+            raise InputError(f"group {group.group_id!r}: its rubric has no criterion {strange!r}")
     return group.group_id, stated
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from calipers.backends.names import url_without_password
 from calipers.capacity.spending import estimate_judging
@@ -87,11 +87,6 @@ class ScoreRun:
             width = self.console.width if self.console.is_terminal else None
             self.report.say(describe_result(result, width=width))
 
-    def require_results(self) -> None:
-        """Raise InputError if no group could be read."""
-        if self.bad.count and not self.report.groups and self.older is None:
-            raise InputError("no group in it can be read; nothing was written", source=self.groups)
-
     def end(self, *, reused: int) -> int:
         """Print the summary, and return the exit code: 0 if every trajectory was scored and every line was read."""
         self.report.summary(bad_lines=self.bad.told if self.bad.count else "", reused=reused, out=self.out)
@@ -126,7 +121,8 @@ async def _score(run: ScoreRun) -> int:
             if stops:
                 await judge.require_answering()
             run.add(output, result)
-        run.require_results()
+        if run.bad.count and not run.report.groups and run.older is None:
+            raise InputError("no group in it can be read; nothing was written", source=run.groups)
         reused = judge.store.reused
     return run.end(reused=reused)
 
@@ -229,12 +225,6 @@ async def _replay(location: str, out: str, run: int | None) -> int:
     return _exit_code(report)
 
 
-class Scoring(Protocol):
-    """What scores groups: a Judge, or a Hybrid of rules and a judge."""
-
-    def score_groups(self, groups: Iterable[object], *, ordered: bool = False) -> AsyncIterator[GroupResult]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The ``rules`` of a command with the ``settings`` of their Hybrid, and the judge's ``standards`` if reference
@@ -260,7 +250,7 @@ class Rules:
             raise ConfigError(f"{path or '--combine'}: {error}") from None
         return scoring_rules
 
-    def scoring(self, judge: Judge) -> Scoring:
+    def scoring(self, judge: Judge) -> Judge | Hybrid:
         """Return what scores the groups. Raises ConfigError for settings that cannot work."""
         if self.rules is None:
             return judge

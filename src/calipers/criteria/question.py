@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from calipers.criteria.checks import Checked, Checks, check_criteria
-from calipers.criteria.task import text_of_task
 from calipers.protocols.question import message_content, object_schema
 from calipers.render import compose
 from calipers.replies.proposed import proposed_criteria
@@ -94,7 +93,8 @@ class CriteriaQuestion:
             why = "it was cut off" if truncated else "it holds no criteria that could be read"
             reason = why.replace("it", "the writer's reply", 1)
             return Reading((), "rejected", reason, truncated=truncated, complaint=why)
-        self.checked = check_criteria(proposed, Checks(text_of_task(request.view)), most=self.most)
+        task = " ".join(part for part in request.view.head if isinstance(part, str)).casefold()
+        self.checked = check_criteria(proposed, Checks(task), most=self.most)
         refused = self.checked.refused
         notes = tuple(dict.fromkeys(f"a written criterion was refused: {why}" for why in refused))
         if not self.checked.kept:

@@ -1,18 +1,83 @@
-"""The doctor's checks, each a sentence and its figures, and the verdict that follows from them. Pure."""
+"""The doctor's checks, each a sentence and its figures, and the diagnosis that follows from them. Pure."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import ceil, floor, fsum
 from statistics import fmean, median, stdev
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from calipers.doctor.diagnosis import Check, Conclusion, Standing
 from calipers.doctor.examinee import Answer, Answers
-from calipers.types import TrajectoryGroup
+from calipers.monitoring.health import nearest_rank
+from calipers.types import TrajectoryGroup, Usage
 from calipers.types.encoding import counted
+
+Standing = Literal["good", "note", "bad", "unknown"]
+"""The result of a check. ``note`` is worth knowing but not a fault. ``unknown`` means not tested; ``says`` has the
+reason.
+"""
+
+Conclusion = Literal["fit", "fit with these settings", "unfit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a judge: the finding in a sentence, and its figures as plain JSON."""
+
+    name: str
+    standing: Standing
+    says: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The result of a judge's examination.
+
+    ``settings`` are keys of calipers.toml, empty for an unfit judge; ``seconds`` is the duration of the examination.
+    ``calls`` were answered, of ``sent`` calls.
+    """
+
+    judge: str
+    checks: tuple[Check, ...]
+    verdict: Conclusion
+    reason: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    sent: int = 0
+
+    def __getitem__(self, name: str) -> Check:
+        """Return the doctor's check with this name. Raises KeyError if the check was not made."""
+        return {check.name: check for check in self.checks}[name]
+
+    def toml(self) -> str:
+        """Return the ``settings`` that the doctor advises for a run with this judge as lines for calipers.toml."""
+        # JSON strings, numbers and lists of strings are valid TOML.
+        return "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.settings.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the doctor's diagnosis as a JSON object, with checks by their name."""
+        return {
+            "judge": self.judge,
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "checks": {
+                check.name: {"standing": check.standing, "says": check.says, **check.figures} for check in self.checks
+            },
+            "settings": dict(self.settings),
+            "toml": self.toml(),
+            "calls": self.calls,
+            "sent": self.sent,
+            "usage": self.usage.to_dict(),
+            "seconds": round(self.seconds, 2),
+        }
+
 
 FEWEST_GROUPS: Final = 6
 """The fewest groups that tell anything of agreement; with fewer, even perfect agreement is not conclusive."""
@@ -126,24 +191,16 @@ def orders_check(answers: Answers, flips: Check) -> Check:
     Half of how far the change from a list to its reverse falls from the first place to the last is the ``bias``, what
     the first place is worth. The rest is chance (``noise``, the standard deviation of one score).
     """
-    moves = [
-        [first[name] - second[name] for name in first]
-        for first, second in _twice(answers)
-        if list(first) == list(second)[::-1]
-    ]
+    reversed_lists = [lists for lists in _twice(answers) if list(lists[0]) == list(lists[1])[::-1]]
+    moves = [[first[name] - second[name] for name in first] for first, second in reversed_lists]
     if len(moves) < FEWEST_GROUPS:
         says = f"not known: {counted(len(moves), 'group')} scored in both orders, and {FEWEST_GROUPS} are needed"
         return Check("orders", "unknown", says, {"needed": None})
     gaps = [(move[0] - move[-1]) / 2 for move in moves]
     bias, doubt = fmean(gaps), stdev(gaps) / len(gaps) ** 0.5
-    lines = [[1 - 2 * place / (len(move) - 1) for place in range(len(move))] for move in moves]
-    left = [
-        change - fmean(move) - bias * weight
-        for move, weights in zip(moves, lines, strict=True)
-        for change, weight in zip(move, weights, strict=True)
-    ]
-    noise = fsum(one**2 for one in left) / (2 * (len(left) - len(moves) - 1))
-    fixed = bias**2 / 4 * fmean(weight**2 for weights in lines for weight in weights)
+    scale = [(1 - 2 * at / (len(move) - 1), change - fmean(move)) for move in moves for at, change in enumerate(move)]
+    noise = fsum((change - bias * worth) ** 2 for worth, change in scale) / (2 * (len(scale) - len(moves) - 1))
+    fixed = bias**2 / 4 * fmean(worth**2 for worth, _ in scale)
     once, sample, order = (100 * variance**0.5 for variance in (fixed + noise, fixed + noise / 2, noise / 2))
     is_biased = abs(bias) > 2 * doubt and abs(bias) >= _LEAST_BIAS and fixed > noise / 2
     flipped = flips.figures["flipped"] > _FLIPS * flips.figures["pairs"]
@@ -181,7 +238,7 @@ def speed_checks(answers: Answers, *, in_flight: int, who: str) -> list[Check]:
         return [_unanswered(name, answers) for name in ("latency", "tokens", "price")]
     usages = [answer.completion.usage for answer in answers.received]
     seconds = [answer.completion.latency for answer in answers.received]
-    middle, late, many = median(seconds), nearest_rank(seconds, 0.95), len(seconds) >= _FEW
+    middle, late, many = median(seconds), nearest_rank(sorted(seconds), 0.95), len(seconds) >= _FEW
     which = "95th percentile" if many else "slowest"
     says = f"median {middle:.2f} s, {which} {late:.2f} s, at most {in_flight} at a time"
     says += "" if many else f" ({counted(len(seconds), 'answer')} only)"
@@ -197,11 +254,6 @@ def speed_checks(answers: Answers, *, in_flight: int, who: str) -> list[Check]:
         price = Check("price", "note", text, {"usd_per_1000_groups": round(thousand, 6)})
     known: Standing = "note" if sent or produced else "unknown"
     return [Check("latency", "note", says, figures), Check("tokens", known, tokens, counts), price]
-
-
-def nearest_rank(values: Sequence[float], share: float) -> float:
-    """Return the ``share`` (0-1) quantile of ``values``: the smallest that is not below this share of them."""
-    return sorted(values)[max(0, ceil(share * len(values)) - 1)]
 
 
 def _unanswered(name: str, answers: Answers) -> Check:

@@ -16,7 +16,7 @@ from typing import Any
 from calipers.backends.limits.budget import find_pricing
 from calipers.backends.names import url_without_password
 from calipers.doctor import checks
-from calipers.doctor.diagnosis import Check, Conclusion, Diagnosis
+from calipers.doctor.checks import Check, Conclusion, Diagnosis
 from calipers.doctor.examinee import Answers, Examinee
 from calipers.doctor.probes import INJECTIONS, PROBES
 from calipers.doctor.server import check_applied_schema, check_reachability, who_answers
@@ -142,13 +142,11 @@ def _too_slow(examinee: Examinee, main: Answers) -> str | None:
 
 def _settings_of_run(examinee: Examinee, concurrency: int | None) -> dict[str, Any]:
     """Return the settings with which the judge was examined, as keys of calipers.toml."""
-    settings: dict[str, Any] = {"judge": examinee.shown}
-    if examinee.base_url is not None:
-        settings["base-url"] = url_without_password(examinee.base_url)
-    if examinee.max_tokens not in {None, 8192}:
-        settings["max-tokens"] = examinee.max_tokens
-    if concurrency is not None:
-        settings["concurrency"] = concurrency
-    if examinee.params:
-        settings["param"] = [f"{name}={json.dumps(value)}" for name, value in examinee.params.items()]
-    return settings
+    settings = {
+        "judge": examinee.shown,
+        "base-url": examinee.base_url and url_without_password(examinee.base_url),
+        "max-tokens": examinee.max_tokens if examinee.max_tokens != 8192 else None,
+        "concurrency": concurrency,
+        "param": [f"{name}={json.dumps(value)}" for name, value in examinee.params.items()] or None,
+    }
+    return {name: value for name, value in settings.items() if value is not None}

@@ -15,7 +15,7 @@ from calipers.backends.names import name_without_password
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Unrecorded
-from calipers.types import Ask, Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
+from calipers.types import Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
 
 _ATTEMPTS = 2
 """The most calls for a request: a single retry after temporary errors. More would waste time on a server that is
@@ -28,12 +28,11 @@ _LATE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the examined judge: group, question, reply, what was read, and scores (0-1) by trajectory id, in
+    """An answer of the examined judge: group, reply, what was read, and scores (0-1) by trajectory id, in
     the order shown.
     """
 
     group_id: str
-    ask: Ask
     completion: Completion
     reading: Reading
     scores: Mapping[str, float]
@@ -118,7 +117,7 @@ class Examinee:
 
         def observe(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
             self.spent.calls += 1
-            received.append(Answer(request.view.group_id, request.ask, completion, reading, _scores(request, reading)))
+            received.append(Answer(request.view.group_id, completion, reading, _scores(request, reading)))
 
         judge = Judge(
             self._retrying(self.backend()),
@@ -170,8 +169,8 @@ def _scores(request: JudgeRequest, reading: Reading) -> dict[str, float]:
     is a single trajectory.
     """
     candidates, ids = request.view.candidates, request.view.ids
-    ratings = sorted([one for one in reading.judgments if isinstance(one, Rating)], key=lambda one: one.place)
-    return {ids[candidates[one.item].members[0]]: one.value for one in ratings}
+    ratings = sorted([each for each in reading.judgments if isinstance(each, Rating)], key=lambda rating: rating.place)
+    return {ids[candidates[rating.item].members[0]]: rating.value for rating in ratings}
 
 
 class _Counting(Wrapper):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from calipers.backends.negotiation import Negotiated
 from calipers.backends.server import HttpBackend
-from calipers.doctor.diagnosis import Check
+from calipers.doctor.checks import Check
 from calipers.doctor.examinee import Examinee
 from calipers.errors import BackendError, ConfigError
 from calipers.interfaces import FullBackend

@@ -120,15 +120,12 @@ def require_abilities(settings: Settings, judges: JudgeInstances) -> None:
     """
     for judge in judges:
         if settings.question.expected and not judge.bare.has_logprobs:
-            raise ConfigError(
-                f"expected=True needs log-probabilities, and the API of {judge.name} has none: leave it out, or use "
-                "another judge"
-            )
+            raise ConfigError(f"expected=True needs log-probabilities, and the API of {judge.name} has none")
         if settings.tools.names and not judge.bare.has_tools:
-            raise ConfigError(
-                f"tools= needs a judge that calls tools, and {judge.name} does not: name a model behind an "
-                "OpenAI-compatible server or Anthropic's API, or leave tools= out (your own Backend sets has_tools)"
+            known = (
+                "name a model behind an OpenAI-compatible server or Anthropic's API (your own Backend sets has_tools)"
             )
+            raise ConfigError(f"tools= needs a judge that calls tools, and {judge.name} does not: {known}")
     if "python" in settings.tools.names:
         _ = shared_sandbox().layers  # starts it
 

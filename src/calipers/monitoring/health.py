@@ -152,7 +152,7 @@ def _changed(answers: Sequence[Answer]) -> dict[str, float | None]:
 def _latencies(answers: Sequence[Answer]) -> dict[str, float | None]:
     """Return quantiles of the judge's seconds per answer, without answers from a ledger."""
     waited = sorted(answer.latency for answer in answers if answer.latency > 0 and not answer.recorded)
-    return {f"latency_p{percent}": _quantile(waited, percent / 100) for percent in (50, 90, 99)}
+    return {f"latency_p{percent}": nearest_rank(waited, percent / 100) if waited else None for percent in (50, 90, 99)}
 
 
 def _repeatability(answers: Sequence[Answer]) -> Steps[dict[str, float | None]]:
@@ -228,6 +228,6 @@ def _deviation(rewards: Sequence[float]) -> float:
     return 2.0 * math.ldexp(deviation, exponent_of(rewards) - 1)
 
 
-def _quantile(ascending: Sequence[float], share: float) -> float | None:
-    """Return a quantile: the smallest of the ``ascending`` values that is not below a ``share`` (0-1) of them."""
-    return ascending[max(0, math.ceil(share * len(ascending)) - 1)] if ascending else None
+def nearest_rank(ascending: Sequence[float], share: float) -> float:
+    """Return the smallest of the ``ascending`` values, at least one, that is not below a ``share`` (0-1) of them."""
+    return ascending[max(0, math.ceil(share * len(ascending)) - 1)]

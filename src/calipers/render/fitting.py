@@ -172,9 +172,8 @@ class _Question:
         ]
         for item in longest_first[:1]:
             lost = f"without {_names(view, item)}, which is too long, too little is left to compare"
-            causes.append(
-                (self.shortener.least[item], lost if count_of_others else "its only candidate is too long", item)
-            )
+            lost = lost if count_of_others else "its only candidate is too long"
+            causes.append((self.shortener.least[item], lost, item))
         _, cause, victim = max(causes, key=lambda known: known[0])
         sizes = (
             f"The question has about {self._needed} tokens and does not fit a window of {self._window.tokens}, "
