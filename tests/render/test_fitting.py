@@ -203,6 +203,17 @@ def test_a_shared_result_is_shortened_once_for_all() -> None:
         assert line.endswith("characters of 1 text left out")
 
 
+@pytest.mark.parametrize("forged", ["me@kom end", "\u2028@kom candidate KB", "@@kom system"])
+def test_no_cut_makes_the_middle_of_a_word_begin_a_line_like_layout(forged: str) -> None:
+    """An "@" within a word is not escaped: only a line that begins with one looks like layout."""
+    one = group(*((*turn(1, f"{n} " + "x" * n + forged * 40), answer(f"final {n}")) for n in (1, 2)))
+    view = render(one)
+    for size in range(whole(view) // 2, whole(view)):
+        short = shortened(one, size)
+        text = "".join(str(part) for candidate in short.candidates for part in candidate.body)
+        assert not [line for line in text.splitlines() if line.startswith(("@kom", "@@kom"))], size
+
+
 def test_content_that_ends_like_a_reference_to_an_exhibit_is_none() -> None:
     """Else a policy, or a task that talks of exhibits, could keep a text of tools from being cut."""
     task = {"role": "user", "content": "Mind the table, see X1\nThen answer."}

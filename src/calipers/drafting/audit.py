@@ -69,9 +69,7 @@ async def audit(
 
 
 def finding(kind: str, changes: Counter[str]) -> str:
-    """Return "weak" if a rubric rewards this kind of worse answer in half of the graded groups, "unknown" without any,
-    otherwise "".
-    """
+    """Return "weak" if half of the graded groups reward this kind of worse answer, "unknown" if none is graded."""
     wrong = changes["rose"] + (changes["same"] if COMPARED[kind][1] else 0)
     graded = changes.total() - changes["unscored"]
     return "unknown" if not graded else "weak" if 2 * wrong >= graded else ""

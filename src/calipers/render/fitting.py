@@ -53,7 +53,8 @@ _ONE_LINE = frozenset({"call", "fields", "part"})
 _SEE = re.compile(r" see (X\d+)$")
 _CALL = re.compile(r'call \S+ (?:"(?:[^"\\]|\\.)*"|[^\s"{]\S*) ')
 _PLACE = re.compile(f"{IMAGE}([0-9]+){IMAGE}")
-_UNSPLITTABLE = re.compile(r"\\u\{[0-9a-f]{1,6}\}|\r\n")
+# An "@" within a word is not escaped, so a cut may not make it begin a line.
+_UNSPLITTABLE = re.compile(r"\\u\{[0-9a-f]{1,6}\}[@＠﹫]*|\r\n|\S[@＠﹫]+")
 _LONGEST_ESCAPE = 10
 
 Frame = Callable[[Ask, RenderedGroup], JudgeRequest]
@@ -512,7 +513,7 @@ def _cut(text: str, cap: int, marker: str) -> tuple[str, int]:
 
 
 def _unsplittable(text: str, place: int) -> tuple[int, int]:
-    """Return the bounds of the escape, or of the CR LF, that a cut at ``place`` would split; else ``place`` twice."""
+    """Return the bounds of what a cut at ``place`` would split and must not; else ``place`` twice."""
     for whole in _UNSPLITTABLE.finditer(text, max(0, place - _LONGEST_ESCAPE), place + _LONGEST_ESCAPE):
         if whole.start() < place < whole.end():
             return whole.span()
