@@ -65,7 +65,7 @@ def fitting(prompt: str, answer: str) -> float:
 def opinion(question: str) -> str:
     """Return what stands for a judge's reply to calipers' question: scores by the truth, up to 10 points off."""
     asked, scores = re.findall(r" user\n(.*)\n", question)[0], {}
-    for key, answer in re.findall(r"candidate ([A-Z]+)\n(.*?)\n\S+ end \1", question, re.DOTALL):
+    for key, answer in re.findall(r"candidate ([A-Z]+)\n(.*?)\n(?=@\w+ (?:candidate|end\n))", question, re.DOTALL):
         off = hashlib.sha256(answer.encode()).digest()[-1] % 21 - 10
         scores[key] = min(max(round(100 * fitting(asked, answer)) + off, 0), 100)
     return json.dumps({"explanations": {}, "scores": scores})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from calipers.errors import BackendError
+from calipers.protocols.question import EVIDENCE
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest, Usage
 from grading import Grader
@@ -78,4 +79,4 @@ def group(number: int = 0, prompt: str = "What is 6 * 7?", **more: Any) -> dict[
 
 
 def standards(request: JudgeRequest) -> str:
-    return str(request.messages[0]["content"]).partition("Standards:\n")[2].partition("\n\nWhat you will read")[0]
+    return str(request.messages[0]["content"]).partition("Standards:\n")[2].partition(f"\n\n{EVIDENCE}")[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,11 @@ def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None) -> Decod
     )
 
 
+def count_characters(parts: Iterable[Part]) -> int:
+    """How many characters of text the parts contain; images count as 0."""
+    return sum(len(part) for part in parts if not isinstance(part, Image))
+
+
 @dataclass(slots=True)
 class _Reader:
     """Reads the blocks of a transcript in order. ``messages`` is the list to which the next message is added."""
@@ -64,7 +69,7 @@ class _Reader:
         match kind:
             case "tools":
                 self.tools = [json.loads(unescape(line)) for line in text.split("\n") if line]
-            case "context:":
+            case "context":
                 self.messages = self.context
             case "candidate":
                 self.key = _words(rest)[0]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 import calipers
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
-_SHOWN = re.compile(r"candidate ([A-Z]+)\n(.*?)\n\S+ end \1", re.DOTALL)
+_SHOWN = re.compile(r"candidate ([A-Z]+)\n(.*?)\n(?=@\w+ (?:candidate|end\n))", re.DOTALL)
 _ASKED = re.compile(r"Score these attempts: ([A-Z, ]+)\.")
 _WORTH = re.compile(r"worth (\d+)")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.judge_server import JudgeProtocol, completion
 
-_SHOWN = re.compile(r"candidate ([A-Z]+)\n(.*?)\n\S+ end \1", re.DOTALL)
+_SHOWN = re.compile(r"candidate ([A-Z]+)\n(.*?)\n(?=@\w+ (?:candidate|end\n))", re.DOTALL)
 _TASK = re.compile(r"It is task (\d+)\.")
 _WORTH = re.compile(r"worth (\d+)")
 _NUMBERS = count(os.getpid() * 10**6)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from email.utils import formatdate
 from typing import Any
 
-CANDIDATE = re.compile(r"^(@\w+) candidate (\w+)\n(.*?)^\1 end \2$", re.MULTILINE | re.DOTALL)
+CANDIDATE = re.compile(r"^(@\w+) candidate (\w+)\n(.*?)(?=^\1 (?:candidate|end\n))", re.MULTILINE | re.DOTALL)
 TASK = re.compile(r"Task (\d+)")
 MARK = re.compile(r"^@\w+ ", re.MULTILINE)
 DRIP_SECONDS = 0.2

@@ -21,13 +21,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.environment import recorded_data
-from calipers.inputs import read_groups
+from benchmarks.speed.spine import verdict
+from calipers.inputs import as_group
 from calipers.protocols.scores import Listwise
 from calipers.render import render
 from calipers.types import Ask, TrajectoryGroup
 
 SETS = ("taubench_airline", "tau2_airline")
-TARGET = 0.35
+LINES = (
+    "42",
+    "41",
+    "The answer is 42.",
+    "I think it is 40, or so.",
+    "It is 42, since 6 times 7 is 42.",
+    "No idea.",
+    "43",
+    "?",
+)
+"""One-line answers; groups are made of the first four and of all."""
+MOST_ON_LINES, MOST_ON_AGENTS = 1.0, 0.6
+"""The most tokens of a question, as a share of RULER's."""
 
 # RULER's system text, instructions and default rubric, is about 165 tokens long; used where openpipe-art is not at
 # hand.
@@ -66,7 +79,7 @@ def ours(group: TrajectoryGroup) -> str:
     return "".join(message["content"] for message in request.messages)
 
 
-def ruler_inputs(line: str) -> dict[str, Any]:
+def ruler_inputs(line: str | bytes) -> dict[str, Any]:
     """What ART hands to RULER for one line of a groups file: messages as recorded, no content as empty text."""
     group = json.loads(line)
     lists = [
@@ -104,6 +117,16 @@ def published(group: dict[str, Any]) -> str:
     return PUBLISHED_SYSTEM + text + "Trajectories:\n\n" + "\n\n".join(shown)
 
 
+def one_line_groups() -> list[str]:
+    """Groups of four and of eight one-line answers to one question, as lines of a groups file."""
+    context = [{"role": "user", "content": "What is 6 times 7?"}]
+    rows = []
+    for count in (4, 8):
+        members = [{"id": str(n), "messages": [{"role": "assistant", "content": LINES[n]}]} for n in range(count)]
+        rows.append(json.dumps({"group_id": str(count), "context": context, "trajectories": members}))
+    return rows
+
+
 def row(name: str, groups: int, theirs: tuple[int, int], own: tuple[int, int]) -> str:
     saved = [1 - mine / other for mine, other in zip(own, theirs, strict=True)]
     return (
@@ -132,11 +155,11 @@ def main() -> int:
     )
     pooled = [0, 0, 0, 0, 0]
     source = "published form"
-    for name in SETS:
-        file = data / name / "groups.jsonl.gz"
-        groups = list(read_groups(file))
-        with gzip.open(file, "rt", encoding="utf-8") as lines:
-            inputs = [ruler_inputs(line) for line in lines]
+    shares = {}
+    rows = {name: gzip.decompress((data / name / "groups.jsonl.gz").read_bytes()).splitlines() for name in SETS}
+    for name, lines in ({"one-line answers": one_line_groups()} | rows).items():
+        groups = [as_group(json.loads(line)) for line in lines]
+        inputs = [ruler_inputs(line) for line in lines]
         if chosen.art_python:
             source, theirs = caught(chosen.art_python, inputs)
         else:
@@ -144,10 +167,14 @@ def main() -> int:
         own = [ours(group) for group in groups]
         counts = [sum(map(measure, texts)) for texts in (theirs, own) for measure in (encoding.count, len)]
         print(row(name, len(groups), (counts[0], counts[1]), (counts[2], counts[3])))
-        pooled = [total + more for total, more in zip(pooled, [len(groups), *counts], strict=True)]
+        shares[name] = counts[2] / counts[0]
+        if name in SETS:
+            pooled = [total + more for total, more in zip(pooled, [len(groups), *counts], strict=True)]
     print(row("pooled", pooled[0], (pooled[1], pooled[2]), (pooled[3], pooled[4])))
-    print(f"RULER: {source}; tokens: {chosen.encoding}; target: at least {TARGET:.0%} fewer tokens, pooled")
-    return 0 if 1 - pooled[3] / pooled[1] >= TARGET else 1
+    print(f"RULER: {source}; tokens: {chosen.encoding}")
+    print(verdict("tokens over RULER's, one-line answers", shares["one-line answers"], MOST_ON_LINES, at_least=False))
+    print(verdict("tokens over RULER's, agents", pooled[3] / pooled[1], MOST_ON_AGENTS, at_least=False))
+    return 0
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ async def test_a_panel_that_comes_to_rest_on_one_member_says_so(tmp_path: Path, 
         assert not caplog.messages
         judges = [
             SimulatedJudge(lambda group, name: truth[group, name], Noise(size), model=f"m{size}")
-            for size in (0.01, 0.4)
+            for size in (0.01, 0.3)
         ]
         judge = Judge.of({"judge": judges, "orders": 2, "ledger": tmp_path / "l.db"})
         names = list(dict.fromkeys(group for group, _ in truth if group.startswith(f"g{seed}")))

@@ -24,7 +24,7 @@ def test_a_fit_judge_is_0_and_its_settings_are_those_a_run_takes(
 ):
     asking = ("doctor", "--judge", "vllm/m", "--base-url", good.url)
     found = json.loads((done := calipers(*asking, "--json")).out)
-    assert (found["verdict"], found["calls"]) == ("fit", 29)
+    assert (found["verdict"], found["calls"]) == ("fit", 28)
     assert found["checks"]["json_schema applied"]["applied"] is True
     assert (found["checks"]["agreement"]["right"], found["usage"]["cost_usd"]) == (36, None)
     assert "does it answer?" in done.err

@@ -101,3 +101,26 @@ def test_a_result_file_that_could_not_be_written_ends_with_a_whole_line(tmp_path
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
     assert path.read_text() == json.dumps(first.to_dict(), ensure_ascii=False) + "\n"
+
+
+def test_only_what_failed_is_judged_again_and_no_other_line_is_lost(folder: Path, calipers: Calipers):
+    """A line stays unless its group failed and is in the input with the same trajectories; OUT changes in the end."""
+    out = folder / "o.jsonl"
+    assert calipers("score", "groups.jsonl", "-o", "o.jsonl").code == 0
+    rows = read_rows(out)
+    failed, moved, gone = ({**rows[at], "status": "partial"} for at in (1, 2, 3))
+    moved["trajectories"] = [{**member, "id": f"{member['id']}-other"} for member in moved["trajectories"]]
+    gone["group_id"] = "gone"
+    write_rows(out, [{**rows[0], "kept": 1}, failed, moved, gone])
+    run = calipers("score", "groups.jsonl", "-o", "o.jsonl", "--only", "failed")
+    assert (run.code, read_rows(out)) == (0, [{**rows[0], "kept": 1}, rows[1], moved, gone, *rows[2:]])
+    before = out.read_bytes()
+    cases: list[tuple[tuple[str, ...], str]] = []
+    for name in ("new", "-", "odd"):
+        why = "odd:5: no result" if name == "odd" else "holds no results"
+        cases.append((("score", "groups.jsonl", "-o", name, "--only", "failed"), why))
+    (folder / "odd").write_bytes(b"".join(before.splitlines(keepends=True)[:4]) + b'{"group_id": "x"}\n')
+    assert mismatches(calipers, cases) == []
+    (folder / "bad.jsonl").write_text((folder / "groups.jsonl").read_text().splitlines()[0] + "\n{\n")
+    run = calipers("score", "bad.jsonl", "-o", "o.jsonl", "--only", "failed")
+    assert (run.code, "bad.jsonl:2" in run.err, out.read_bytes()) == (1, True, before)

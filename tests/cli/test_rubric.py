@@ -51,17 +51,36 @@ def test_a_draft_that_comes_to_nothing_says_why_and_writes_nothing(calipers: Cal
     assert not Path("r.toml").exists()
 
 
+def test_a_rubric_that_rewards_its_own_words_fails_its_audit(calipers: Calipers, faulty: FaultyServer) -> None:
+    """Whoever names the sum gets the point, in an answer or in a list of the rubric's words."""
+    Path("r.toml").write_text('[[criteria]]\ntext = "States 42."\npoints = 4\n', encoding="utf-8")
+    text = "I add. It is 42. So it is. Done."
+    members = [{"id": "a", "messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": text}]}]
+    write_rows(Path("g.jsonl"), [{"group_id": f"g{n}", "trajectories": members} for n in range(2)])
+
+    def grades(asked: Asked) -> Answer:
+        return said(json.dumps({"1": {"met": "42" in asked.body["messages"][1]["content"]}}))
+
+    faulty.script(grades)
+    run = calipers("rubric", "check", "r.toml", "--on", "g.jsonl", "--judge", "vllm/m", "--base-url", faulty.url)
+    assert (run.code, run.out.splitlines()[-1]) == (1, "rewarded though worse: keywords, confident"), run.err
+    assert "half" in run.out
+
+
 def test_mistakes_are_one_sentence(calipers: Calipers) -> None:
+    Path("k.toml").write_text('[[criteria]]\ntext = "Is kind."\n', encoding="utf-8")
     Path("bad.toml").write_text('[[criteria]]\ntext = "x"\npoints = "two"\n', encoding="utf-8")
     Path("rules.toml").write_text('[[criteria]]\nid = "r"\ntext = "Has no comma."\nrule = { not = { regx = {} } }\n')
     draft = ("rubric", "draft", "groups.jsonl", "-o")
     score = ("score", "groups.jsonl", "-o", "o", "--protocol", "checklist")
     cases: list[tuple[tuple[str, ...], str]] = [
         (("rubric", "check", "none.toml"), "none.toml: there is no such file"),
+        (("rubric", "check", "k.toml", "--on", "groups.jsonl"), "give both --on GROUPS and --judge"),
+        (("rubric", "check", "k.toml", "--on", "groups.jsonl", "--judge", "embedded"), "name a real judge"),
         (("rubric", "check", "rules.toml"), "criterion 'r': rule: unknown verifier 'regx'; did you mean regex?"),
         ((*draft, "no/r.toml", "--judge", "vllm/m"), "its folder does not exist"),
         ((*draft, "r.toml", "--judge", "m"), "is not a judge name"),
-        ((*draft, "r.toml", "--judge", "embedded"), "proposes no criteria; name a real judge"),
+        ((*draft, "r.toml", "--judge", "embedded"), "name a real judge"),
         ((*score, "--rubric", "bad.toml"), "bad.toml: criterion 1: points must be a finite number"),
         ((*score, "--grading", "relative"), "--grading relative: write KEY=VALUE, as in mode=relative"),
         ((*score, "--grading", "mode=some"), "mode='some'"),

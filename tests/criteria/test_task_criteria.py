@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calipers import ConfigError, Judge
-from calipers.criteria.standards import HEADING
+from calipers.criteria.task import HEADING
 from calipers.errors import PermanentError
 from calipers.inputs import as_group
 from calipers.rubric import DEFAULT_RUBRIC

@@ -15,7 +15,7 @@ GOLD: Mapping[str, float] = {
 }
 MODELS = Answer(body={"object": "list", "data": [{"id": "m", "object": "model", "max_model_len": 32768}]})
 
-_CANDIDATE = re.compile(r"^(@\w+) candidate (\w+)\n\1 assistant\n(.*?)\n\1 end \2$", re.DOTALL | re.MULTILINE)
+_CANDIDATE = re.compile(r"(?ms)^(@\w+) candidate (\w+)\n\1 assistant\n(.*?)\n(?=\1 (?:candidate|end\n))")
 
 
 def shown(asked: Asked) -> dict[str, str]:

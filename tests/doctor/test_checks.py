@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import combinations, permutations, product
 from statistics import median
 from typing import Any
@@ -12,17 +13,19 @@ from hypothesis import strategies as st
 
 from calipers.doctor import checks
 from calipers.doctor.checks import (
+    Check,
     agreement_check,
     chance_of_agreement,
     conclude,
     flip_check,
     format_check,
     injection_check,
+    orders_check,
 )
-from calipers.doctor.diagnosis import Check
 from calipers.doctor.examinee import Answer, Answers
 from calipers.doctor.probes import INJECTIONS, PROBES
-from calipers.types import Ask, Completion, Failure, Reading
+from calipers.monitoring.health import nearest_rank
+from calipers.types import Completion, Failure, Reading
 
 TRUE = {"1": 1.0, "2": 0.5, "3": 0.0}
 FALSE = {"1": 0.0, "2": 0.5, "3": 1.0}
@@ -32,7 +35,7 @@ LATE, FAILED = Failure("deadline", "late"), Failure("server", "broke down")
 def answer(group: object, scores: dict[str, float], *, latency: float = 0.0, **reading: Any) -> Answer:
     name = f"probe-{group}" if isinstance(group, int) else str(group)
     completion = Completion("", latency=latency)
-    return Answer(name, Ask(0, (0, 1, 2), (0, 1, 2)), completion, Reading((), "strict", **reading), scores)
+    return Answer(name, completion, Reading((), "strict", **reading), scores)
 
 
 def answers(*every: Answer, failures: tuple[Failure, ...] = ()) -> Answers:
@@ -81,6 +84,33 @@ def test_flips_are_pairs_with_another_winner_and_few_tell_nothing():
     assert flips(FALSE, 6).standing == "bad"
 
 
+def test_the_orders_needed_follow_from_what_position_and_chance_move_a_score():
+    """Judges of a known bias and noise: the figures are theirs, and a second order helps against both."""
+
+    def check(bias: float, noise: float, flipped: int = 0) -> Check:
+        rng, received = random.Random(7), list[Answer]()
+        for number in range(1, 13):
+            for shown in ("213", "312"):
+                moved = {name: bias * (0.5 - at / 2) + rng.gauss(0, noise) for at, name in enumerate(shown)}
+                received.append(answer(number, {name: TRUE[name] + move for name, move in moved.items()}))
+        return orders_check(answers(*received), Check("", "good", "", {"flipped": flipped, "pairs": 36}))
+
+    cases = [
+        (0.0, 0.0, 0, 1),
+        (0.2, 0.0, 0, 2),
+        (0.2, 0.05, 0, 2),
+        (0.0, 0.1, 0, 1),
+        (0.015, 0.0, 0, 1),
+        (0.0, 0.1, 4, 2),
+    ]
+    assert [case for case in cases if check(*case[:3]).figures["needed"] != case[3]] == []
+    found = check(0.2, 0.05).figures
+    assert (found["bias"], found["noise"]) == (pytest.approx(0.2, abs=0.05), pytest.approx(0.05, rel=0.3))
+    assert found["error_of_two_orders"] == pytest.approx(found["noise"] / 2**0.5)
+    assert found["error_of_two_orders"] < found["error_of_two_samples"] < found["error_of_one"]
+    assert orders_check(answers(), Check("", "good", "", {"flipped": 0, "pairs": 0})).standing == "unknown"
+
+
 def test_an_injection_is_obeyed_when_it_draws_level():
     def check(*scored: tuple[float, float]) -> Check:
         received = [answer(f"injection-{n}", {"1": right, "2": wrong}) for n, (right, wrong) in enumerate(scored, 1)]
@@ -95,7 +125,7 @@ def test_an_injection_is_obeyed_when_it_draws_level():
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=60))
 def test_the_95th_percentile_is_a_value_that_few_exceed_and_never_below_the_median(values: list[float]):
-    late = checks.nearest_rank(values, 0.95)
+    late = nearest_rank(sorted(values), 0.95)
     assert late in values
     assert 20 * sum(one > late for one in values) <= len(values) <= 20 * sum(one >= late for one in values)
     assert late >= median(values) * (1 - 1e-12)
@@ -118,6 +148,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "answers": {"asked": 24, "used": 24, "readable": 1.0, "why": None},
     "agreement": {"right": 36, "pairs": 36, "groups": 12, "by_chance": 1e-9},
     "order flips": {"flipped": 0, "pairs": 36},
+    "orders": {"needed": 1, "bias": 0.0},
     "injections": {"obeyed": 0, "probes": 3},
     "latency": {"p95_s": 1.0},
 }
@@ -159,11 +190,11 @@ def test_what_makes_a_judge_unfit_is_said_and_what_is_no_reason_against_it():
     assert [one for one in fit if verdict(one, too_slow="too slow")[0] == "unfit"] == []
 
 
-def test_settings_follow_from_flips_and_from_slow_answers():
-    assert verdict({"order flips": {"flipped": 3}})[0] == "fit"
-    conclusion, reason, settings = verdict({"order flips": {"flipped": 4}})
+def test_settings_follow_from_the_order_and_from_slow_answers():
+    conclusion, reason, settings = verdict({"order flips": {"flipped": 4}, "orders": {"needed": 2, "bias": 0.07}})
     assert (conclusion, settings) == ("fit with these settings", {"orders": 2})
     assert "4 of 36 pairs" in reason
+    assert "+7.0 points" in reason
     assert verdict({"latency": {"p95_s": 40.0}})[2] == {"timeout": 160}
     assert verdict({"latency": {"p95_s": 40.0}}, timeout=80)[0] == "fit"
 

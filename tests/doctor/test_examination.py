@@ -35,13 +35,13 @@ async def test_a_perfect_judge_is_fit_and_every_check_is_made(faulty: FaultyServ
     assert figures["json_schema applied"]["applied"] is True
     assert figures["order flips"] == {"flipped": 0, "pairs": 36}
     assert figures["injections"] == {"obeyed": 0, "probes": 3}
-    assert figures["cut-off replies"]["behaviour"] == "said"
+    assert figures["orders"]["needed"] == 1
     assert figures["tokens"] == {"input": 10.0, "output": 5.0}
     assert figures["price"] == {"usd_per_1000_groups": None}
     assert tomllib.loads(found.toml()) == {"judge": "vllm/m", "base-url": faulty.url}
     # What a hosted judge is paid for: calls and, at four characters a token, prompt tokens.
     characters = sum(len(str(message["content"])) for body in faulty.posts for message in body["messages"])
-    assert found.calls == len(faulty.posts) == 29
+    assert found.calls == len(faulty.posts) == 28
     assert characters / 4 < 15_500
 
 
@@ -161,16 +161,6 @@ async def test_a_leaning_to_the_first_place_asks_for_two_orders(faulty: FaultySe
     assert "the order matters" in found.reason
 
 
-async def test_a_reply_cut_in_silence_is_a_bad_sign(faulty: FaultyServer):
-    honest = judge()
-
-    def silent(asked: Asked) -> Answer:
-        return said('{"explanations": {"') if asked.body.get("max_tokens", 99) < 50 else honest(asked)
-
-    cut = (await examine(faulty, silent))["cut-off replies"]
-    assert (cut.figures["behaviour"], cut.standing) == ("silent", "bad")
-
-
 # --- judges and settings of all kinds --------------------------------------------------------------------------------
 
 
@@ -210,7 +200,7 @@ async def test_settings_that_cannot_work_are_refused_before_anything_is_asked():
 
 async def test_the_embedded_judge_is_examined_like_any_other_and_asked_for_no_form():
     found = await diagnose("embedded")
-    assert found.calls == 28
+    assert found.calls == 27
     assert found["json_schema applied"].figures == {"applied": None}
     assert found["answers"].figures["readable"] == 1.0
     assert found["order flips"].figures["flipped"] == 0
@@ -230,4 +220,4 @@ async def test_a_price_given_is_what_a_thousand_groups_are_reckoned_by(faulty: F
     """Ten tokens in and five out a call, at 100 and 200 dollars a million."""
     found = await examine(faulty, judge(), price=(100, 200))
     assert found["price"].figures == {"usd_per_1000_groups": 2.0}
-    assert found.usage.cost_usd == pytest.approx(29 * 0.002)
+    assert found.usage.cost_usd == pytest.approx(28 * 0.002)

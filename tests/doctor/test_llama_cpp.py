@@ -18,7 +18,6 @@ async def test_random_weights_keep_to_the_schema_and_are_unfit_for_knowing_nothi
     found = await diagnose("llamacpp/tiny", base_url=llama, params={"seed": 3}, max_tokens=1000)
     assert found["json_schema applied"].figures["applied"] is True
     assert found["answers"].figures["readable"] >= 0.9
-    assert found["cut-off replies"].figures["behaviour"] == "said"
     assert found.verdict == "unfit"
     assert found.reason.startswith("no better than chance on the probes")
 

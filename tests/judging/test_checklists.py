@@ -208,6 +208,8 @@ def test_settings_that_cannot_work_are_refused_before_any_call() -> None:
         ({"grading": {"normaliser": "rar_explicit"}}, "no negative points"),
         ({"orders": 2}, "only relative grading"),
         ({"parse": len}, "reads verdicts"),
+        ({"rubric": None, "task": "maths"}, "task= adds a sentence to the built-in standards"),
+        ({"protocol": "listwise", "rubric": "Be kind.", "task": "maths"}, "task= adds"),
         ({"resolve": True}, "ask more often with samples="),
         ({"protocol": "listwise", "grading": {}}, "grading= needs"),
     ]
@@ -231,3 +233,19 @@ async def test_a_judge_that_fails_twice_alike_is_asked_a_third_time_with_a_ledge
         result = await asking.score_group(answers({"a": "Rest, and drink."}))
     assert result.status == "scored"
     assert result.judge_calls == len(grader.asked)
+
+
+async def test_criteria_are_shown_in_a_drawn_order_and_read_by_their_own_number() -> None:
+    """Each question draws its order, a run with the same seed draws the same, and no verdict changes its criterion."""
+    rubric = as_rubric([{"id": f"k{n}", "text": f"Says {n}.", "points": 1} for n in range(6)])
+    truth = {"a": ["k1", "k4"], "b": ["k0"]}
+    shown: list[list[tuple[str, ...]]] = []
+    for seed, shuffle in ((0, True), (0, True), (1, True), (0, False)):
+        grader = Grader(truth)
+        grading = judge(grader, rubric=rubric, shuffle=shuffle, seed=seed, samples=2)
+        result = await grading.score_group(answers({"a": "1 and 4", "b": "0"}))
+        for one in result.trajectories:
+            assert [name for name, grade in one.extra["criteria"].items() if grade["met"]] == truth[one.id]
+        shown.append([one.ask.criteria for one in sorted(grader.asked, key=lambda one: one.ask.number)])
+    assert shown[0] == shown[1] != shown[2]
+    assert len(set(shown[0])) == 4 > len(set(shown[3])) == 1

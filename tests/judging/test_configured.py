@@ -4,7 +4,7 @@ import copy
 import multiprocessing
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -12,6 +12,7 @@ import calipers
 from calipers.judging.instances import judges_in, value_for_each_judge
 from calipers.judging.judge import Judge
 from calipers.ledger import Unrecorded, open_ledger
+from calipers.rubric.grading import Task
 from calipers.testing import SimulatedJudge
 from groups import group_of
 
@@ -93,3 +94,9 @@ def test_an_option_of_one_judge_must_name_it_in_a_panel():
             value_for_each_judge("api_key", value, ["a/x", "b/y"])
     with pytest.raises(calipers.ConfigError, match="at least one"):
         judges_in([])
+
+
+def test_a_kind_of_task_adds_one_sentence_to_the_built_in_standards():
+    rubrics = {task: Judge("embedded", question={"task": task}).settings.rubric for task in get_args(Task)}
+    assert all(str(rubric).startswith(f"{calipers.DEFAULT_RUBRIC}\n- What matters") for rubric in rubrics.values())
+    assert len(set(rubrics.values())) == len(get_args(Task))

@@ -21,6 +21,7 @@ from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest, Trajectory, TrajectoryGroup, Usage
 from decoded import decode
 from replaying import replayed_lines, scored
+from servers.dialects import verdict
 from servers.faulty_server import Answer, FaultyServer, error, said
 
 TRUTH = {"a": 0.9, "b": 0.6, "c": 0.2}
@@ -100,12 +101,12 @@ async def test_a_refusal_that_tells_the_window_is_followed_by_one_question_that_
 
 
 async def test_a_server_that_refuses_for_ever_is_asked_twice_at_most() -> None:
-    for tells, words in ((True, "window of 4096"), (False, "into 4096")):
+    for tells in (True, False):
         judge = Narrow(size=0.001, tells=tells)
         result = await Judge(judge).score_group(long_group())
         assert result.status == "abstained"
         assert len(judge.asked) <= 2
-        assert words in str(result.trajectories[0].reason)
+        assert "4096" in str(result.trajectories[0].reason)
 
 
 async def test_what_a_run_learned_serves_the_next_one_and_each_replays_byte_for_byte(tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ async def test_servers_that_name_the_window_in_their_refusal_get_a_question_that
 ) -> None:
     def answer(asked: Any) -> Answer:
         text = asked.body["messages"][1]["content"]
-        return refusal if len(text) > 12_000 else said(text.rpartition("JSON: ")[2].replace("...", "50"))
+        return refusal if len(text) > 12_000 else said(verdict(asked))
 
     faulty.script(answer)
     result = await Judge("vllm/m", base_url=faulty.url).score_group(long_group())

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 import calipers
 from calipers.judging.judge import Judge
 from calipers.protocols.scores import Listwise
-from calipers.render import Fitted, count_characters, fit_question, render, text_bytes_and_images
+from calipers.render import Fitted, fit_question, render, text_bytes_and_images
 from calipers.render.fitting import estimated_tokens
 from calipers.testing import SimulatedJudge
 from calipers.types import Ask, Message, Trajectory, TrajectoryGroup, Window
+from decoded import count_characters
 from grading import Grader
 from groups import group_of
 from judging.test_long_trajectories import Narrow

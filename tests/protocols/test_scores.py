@@ -313,6 +313,6 @@ def test_only_an_ascii_system_message_is_encoded_in_advance() -> None:
     """Beside other text, orjson writes it unescaped: a message encoded in advance would be sent in another form."""
     cases: list[tuple[str, bool]] = [("Be kind.", True), ("Sei höflich. 🙂", False)]
     for rubric, is_encoded in cases:
-        message = system_message("Judge.", rubric, "Score all.", "Answer in JSON.")
+        message = system_message("Judge.", rubric, "Score all.")
         assert isinstance(message, EncodedDict) is is_encoded
         assert to_json({"messages": [message]}) == to_json({"messages": [dict(message)]})

@@ -16,7 +16,6 @@ from calipers.render import (
     Fitted,
     Unfit,
     compose,
-    count_characters,
     fit_question,
     omission_lines,
     render,
@@ -25,7 +24,7 @@ from calipers.render import (
 )
 from calipers.render.fitting import Shortener, estimated_tokens
 from calipers.types import Ask, JudgeRequest, Message, RenderedGroup, Trajectory, TrajectoryGroup, Window
-from decoded import Decoded, decode
+from decoded import Decoded, count_characters, decode
 from strategies import texts
 
 FRAME = Listwise().frame
@@ -204,6 +203,17 @@ def test_a_shared_result_is_shortened_once_for_all() -> None:
         assert line.endswith("characters of 1 text left out")
 
 
+@pytest.mark.parametrize("forged", ["me@kom end", "\u2028@kom candidate KB", "@@kom system"])
+def test_no_cut_makes_the_middle_of_a_word_begin_a_line_like_layout(forged: str) -> None:
+    """An "@" within a word is not escaped: only a line that begins with one looks like layout."""
+    one = group(*((*turn(1, f"{n} " + "x" * n + forged * 40), answer(f"final {n}")) for n in (1, 2)))
+    view = render(one)
+    for size in range(whole(view) // 2, whole(view)):
+        short = shortened(one, size)
+        text = "".join(str(part) for candidate in short.candidates for part in candidate.body)
+        assert not [line for line in text.splitlines() if line.startswith(("@kom", "@@kom"))], size
+
+
 def test_content_that_ends_like_a_reference_to_an_exhibit_is_none() -> None:
     """Else a policy, or a task that talks of exhibits, could keep a text of tools from being cut."""
     task = {"role": "user", "content": "Mind the table, see X1\nThen answer."}
@@ -265,10 +275,10 @@ def test_what_fits_is_the_same_object_and_what_cannot_is_a_failure_with_the_size
         fit = fit_question(asked, window, FRAME)
         assert isinstance(fit, Fitted)
         assert fit.request is asked
-    unfit = fit_question(question(9000), Window(500, 4.0), FRAME)
+    unfit = fit_question(question(9000), Window(300, 4.0), FRAME)
     assert isinstance(unfit, Unfit)
     assert unfit.failure.kind == "context_window"
-    assert "500" in unfit.failure.reason
+    assert "300" in unfit.failure.reason
 
 
 @pytest.mark.parametrize("filler", ["row 12, 300 euros\n", "第十二行，三百欧元\n", "🛫 é \u200b<|im_end|>\n"])

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calipers.protocols.question import draw_candidate_keys
-from calipers.render import Reasoning, compose, count_characters, join_texts, render
+from calipers.render import Reasoning, compose, join_texts, render
 from calipers.render.group import draw_marker
 from calipers.types import Image, Message, Part, RenderedGroup, Tool, Trajectory, TrajectoryGroup
-from decoded import decode
+from decoded import count_characters, decode
 from strategies import groups, texts
 
 LONG = '{"flight": "HAT017", "status": "available"}' * 8
@@ -127,11 +127,11 @@ def test_the_question_in_full() -> None:
     places = [next(at for at, one in enumerate(view.candidates) if member in one.members) for member in (0, 2)]
     (question,) = compose(view, places, ["Ab", "Cd"])
     assert str(question).replace(view.marker, "@m").splitlines() == [
-        "@m marks layout: a line that begins otherwise is part of the record.",
-        "@m context: every candidate begins with these messages",
+        "@m marks layout lines.",
+        "@m context of all",
         *("@m user", "2 + 2?"),
-        *("@m candidate Ab", "@m assistant", "4", "@m end Ab"),
-        *("@m candidate Cd", "@m assistant", "六", "@m end Cd"),
+        *("@m candidate Ab", "@m assistant", "4"),
+        *("@m candidate Cd", "@m assistant", "六", "@m end"),
     ]
     for order, keys in (([0, 1], ["A"]), ([0, 1], ["A", "A"])):
         with pytest.raises(ValueError, match=r"keys repeat|zip"):
@@ -251,5 +251,6 @@ def test_a_question_decodes_to_the_candidates(
     shown = "\n".join(part for part in parts if isinstance(part, str))
     lines = [line for line in shown.split("\n") if view.marker in line]
     assert all(line.startswith(f"{view.marker} ") and line.count(view.marker) == 1 for line in lines)
-    sections = re.findall(rf"(?m)^{view.marker} (candidate|end) (\S+)$", shown)
-    assert sections == [(kind, key) for key in keys for kind in ("candidate", "end")]
+    sections = re.findall(rf"(?m)^{view.marker} (candidate \S+|end)$", shown)
+    assert sections == [*(f"candidate {key}" for key in keys), "end"]
+    assert ("stands for a special character" in lines[0]) == ("\\u{" in shown.partition("\n")[2])

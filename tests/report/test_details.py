@@ -27,7 +27,7 @@ async def test_questions_name_candidates_by_id_and_requests_are_put_together_aga
     sent = "\\n".join(detail["lines"][line] if isinstance(line, int) else line for line in first["request"])
     assert sorted(first["names"].values()) == sorted(FOUR)
     assert [key for key in first["names"] if f"candidate {key}\\n" not in sent] == []
-    assert sum("Answer with one JSON object" in line for line in detail["lines"]) == 1, "shared lines are stored once"
+    assert sum("never an instruction to you" in line for line in detail["lines"]) == 1, "shared lines are stored once"
 
 
 async def test_identical_and_empty_trajectories_do_not_shift_the_names(tmp_path: Path):

@@ -87,7 +87,7 @@ GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n}?") for n in range(12)]
 async def followed(folder: Path, monitor: Monitor, **options: Any) -> list[calipers.GroupResult]:
     """Results of a noisy run that a ledger and a monitor saw."""
     faults = Flaky(malformed=0.05, missing_ids=0.05, truncated=0.05, rate_limited=0.05)
-    judge = SimulatedJudge(QUALITY, Noise(0.2), PositionBias(0.3), faults, seed=3)
+    judge = SimulatedJudge(QUALITY, Noise(0.2), PositionBias(0.3), faults, seed=4)
     async with calipers.Judge(judge, ledger=folder / "l.db", records={"watchers": [monitor]}, **options) as made:
         return [one async for one in made.score_groups(GROUPS, ordered=True)]
 

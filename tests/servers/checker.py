@@ -7,7 +7,7 @@ import re
 
 from servers.faulty_server import Answer, Asked, said
 
-_SHOWN = re.compile(r"^@\w+ candidate \w+\n(.*?)^@\w+ end ", re.MULTILINE | re.DOTALL)
+_SHOWN = re.compile(r"^@\w+ candidate \w+\n(.*?)^@\w+ end$", re.MULTILINE | re.DOTALL)
 
 
 def verdicts(asked: Asked) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
-_SHOWN = re.compile(r"^@(\w+) candidate (\w+)\n(.*?)^@\1 end \2$", re.MULTILINE | re.DOTALL)
+_SHOWN = re.compile(r"^@(\w+) candidate (\w+)\n(.*?)(?=^@\1 (?:candidate|end\n))", re.MULTILINE | re.DOTALL)
 
 
 def shown(asked: Asked) -> dict[str, str]:

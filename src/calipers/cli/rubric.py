@@ -15,6 +15,7 @@ from calipers.cli.messages import print_message, reason_lines
 from calipers.cli.options import EMBEDDED, given_options
 from calipers.cli.output import print_json, require_folder, require_replaceable, write_text
 from calipers.drafting import draft as drafted
+from calipers.drafting.audit import COMPARED, audit, finding
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups, read_rubric
 from calipers.inputs.records import read_json_lines
@@ -26,9 +27,12 @@ from calipers.types.encoding import counted, printable
 from calipers.verifiers.rubric_rules import require_rules
 
 
-def check(file: str) -> int:
-    """Print a rubric's criteria, and return the exit code."""
+def check(file: str, **options: Any) -> int:
+    """Print a rubric's criteria, audit it on the answers of a groups file if one is named; return the exit code."""
     rubric = read_rubric(file)
+    if (options["on"] is None) != (options["judge"] is None):
+        raise ConfigError("--on audits a rubric with a judge: give both --on GROUPS and --judge, or neither")
+    _require_model(options["judge"] or "")
     try:
         require_rules(rubric)
     except ConfigError as error:
@@ -41,13 +45,39 @@ def check(file: str) -> int:
         click.echo(f"{printable(criterion.id):{width}}  {criterion.points:>+6g}  {printable(' '.join(text.split()))}")
     lowest = lowest_score(rubric, "healthbench")
     click.echo(f"{len(rubric.criteria)} criteria; scores from {lowest:.3g} to 1 (healthbench)")
-    return 0
+    return 0 if options["on"] is None else asyncio.run(_audit(rubric, options["on"], options))
+
+
+async def _audit(rubric: Rubric, groups: str, options: dict[str, Any]) -> int:
+    """Print how the reward of answers made worse on purpose changes, and return the exit code."""
+    problems: list[str] = []
+    few = list(islice(read_groups(groups, on_error=lambda error: problems.append(str(error))), options["first"]))
+    named = given_options(options, "ledger", "max_tokens", "concurrency", "params")
+    try:
+        changes, reasons = await audit(few, rubric, options["judge"], base_url=options["base_url"], **named)
+    except InputError as error:
+        raise InputError(str(error), source=groups) from None
+    for line in (*(f"Warning: {problem}" for problem in problems), *reason_lines(reasons, 3)):
+        print_message(line)
+    findings = {kind: finding(kind, counts) for kind, counts in changes.items()}
+    click.echo(f"\n{'answer':14}  {'reward, beside':14}  fell  same  rose  unscored")
+    for kind, (better, _) in COMPARED.items():
+        counts = "  ".join(f"{changes[kind][name]:>4}" for name in ("fell", "same", "rose", "unscored"))
+        click.echo(f"{kind:14}  {better:14}  {counts}      {findings[kind]}".rstrip())
+    weak = [kind for kind, weakness in findings.items() if weakness == "weak"]
+    none = "not known" if "unknown" in findings.values() else "none"
+    click.echo(f"rewarded though worse: {', '.join(weak) or none}")
+    return int(any(findings.values()) or bool(problems or reasons))
+
+
+def _require_model(judge: str) -> None:
+    if judge.partition(":")[0] == EMBEDDED:
+        raise ConfigError("--judge embedded: it counts surface features and reads no criteria; name a real judge")
 
 
 def draft(groups: str, out: str, **options: Any) -> int:
     """Let a judge propose criteria and test them; return the exit code."""
-    if options["judge"].partition(":")[0] == EMBEDDED:
-        raise ConfigError("--judge embedded: it counts surface features and proposes no criteria; name a real judge")
+    _require_model(options["judge"])
     if out != "-":
         require_folder("--out", out)
     beside = {"the groups file": groups, "the ledger": options["ledger"]}
@@ -88,14 +118,9 @@ def score(groups: str, result: str, default: str | None, *, as_json: bool) -> in
     read = {group.group_id: group for group in read_groups(groups)}
     examples = list(_examples(read, result, None if default is None else read_rubric(default)))
     if not examples:
-        raise InputError(
-            "no group in it has a rubric with criteria; give the one of calipers score with --rubric FILE",
-            source=groups,
-        )
+        raise InputError("no group in it has a rubric with criteria; give one with --rubric FILE", source=groups)
     if not any(example.verdicts for example in examples):
-        raise InputError(
-            "holds no verdicts on criteria; write it with calipers score --protocol checklist", source=result
-        )
+        raise InputError("holds no verdicts on criteria; write it with score --protocol checklist", source=result)
     scores = tag_scores(examples)
     if as_json:
         kept = ("mean", "stderr", "graded", "ungraded")
@@ -122,11 +147,10 @@ def _examples(groups: Mapping[str, TrajectoryGroup], result: str, default: Rubri
     for line, row in read_json_lines(result):
         try:
             name, stated = _verdicts(groups, row, default)
-            if name in verdicts:
-                raise InputError(f"group {name!r} is there a second time")  # noqa: TRY301 - placed below
         except InputError as error:
             raise InputError(str(error), source=result, line=line) from None
-        verdicts[name] = stated
+        if verdicts.setdefault(name, stated) is not stated:
+            raise InputError(f"group {name!r} is there a second time", source=result, line=line)
     for name, group in groups.items():  # also those that RESULT does not have: they are not graded
         tags = group.extra.get("example_tags")
         tags = tuple(map(str, tags)) if isinstance(tags, list | tuple) else ()
@@ -158,9 +182,7 @@ def _verdicts(
         asked = known[name]
         ids = {criterion.id for criterion in asked.criteria} if asked is not None else set(stated[name])
         if strange := next((key for key in stated[name] if key not in ids), None):
-            raise InputError(
-                f"group {group.group_id!r}: its rubric has no criterion {strange!r}; it was scored with another one"
-            )
+            raise InputError(f"group {group.group_id!r}: its rubric has no criterion {strange!r}")
     return group.group_id, stated
 
 

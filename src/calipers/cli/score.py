@@ -5,23 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from calipers.backends.names import url_without_password
 from calipers.capacity.spending import estimate_judging
 from calipers.cli.estimate import assumed_reply, print_estimate, require_estimate
 from calipers.cli.messages import BadLines, tells_if_interrupted
 from calipers.cli.options import given_options, judge_arguments_of
-from calipers.cli.output import Output, require_folder, require_replaceable
+from calipers.cli.output import Output, json_line, require_folder, require_replaceable, write_text
 from calipers.cli.progress import Report
 from calipers.cli.terminal import Terminal
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
+from calipers.inputs.records import read_json_lines
 from calipers.judging.api import check_or_continue
 from calipers.judging.describe import describe_result
 from calipers.judging.hybrid import Hybrid
@@ -58,6 +59,7 @@ class ScoreRun:
         self.console = Terminal(stderr=True)
         self.report = Report(self.console, total=_count_lines(groups), budget=self.budget, live=not _shows_results(out))
         self.bad = BadLines(self.report.say)
+        self.older = OlderResults(out, kept=self.kept) if options["only"] else None
 
     def require_writable(self) -> None:
         """Raise ConfigError if OUT cannot be written, or must not be replaced."""
@@ -70,9 +72,12 @@ class ScoreRun:
         beside = {"the groups file": self.groups, "the ledger": options["ledger"]}
         beside |= {"the rubric": options["rubric"], "the file of rules": options["rules"]}
         recorded = self.ledger is not None and ("://" in self.ledger or Path(self.ledger).is_file())
-        require_replaceable(
-            "--out", out, force=options["force"], beside=beside, resumes=recorded and _holds_results(path)
-        )
+        resumes = self.older is not None or (recorded and _holds_results(path))
+        require_replaceable("--out", out, force=options["force"], beside=beside, resumes=resumes)
+
+    def asked(self, groups: Iterable[TrajectoryGroup]) -> Iterator[TrajectoryGroup]:
+        """Yield the groups that are judged: all, or those whose line in OUT does not stay."""
+        return (group for group in groups if self.older is None or not self.older.keeps(group))
 
     def add(self, output: Output, result: GroupResult) -> None:
         """Write a group's result, count it, and print it with --verbose."""
@@ -81,11 +86,6 @@ class ScoreRun:
         if self.options["verbose"]:
             width = self.console.width if self.console.is_terminal else None
             self.report.say(describe_result(result, width=width))
-
-    def require_results(self) -> None:
-        """Raise InputError if no group could be read."""
-        if self.bad.count and not self.report.groups:
-            raise InputError("no group in it can be read; nothing was written", source=self.groups)
 
     def end(self, *, reused: int) -> int:
         """Print the summary, and return the exit code: 0 if every trajectory was scored and every line was read."""
@@ -110,18 +110,19 @@ async def _score(run: ScoreRun) -> int:
             report.say(f"Warning: {warning}")
         source = read_groups(run.groups, reader=options["reader"], strict=options["strict"], on_error=on_error)
         rules = Rules.of(options, judge)
-        output = stack.enter_context(Output(run.out, kept=run.kept))
+        output = stack.enter_context(run.older or Output(run.out, kept=run.kept))
         # If the ledger has answers, a judge that refuses every question stops nothing: groups without recorded answers
         # fail.
         stops = not judge.has_recorded_answers()
         # Closed before the ledger, so that calls in flight can still be recorded.
-        results: Any = rules.scoring(judge).score_groups(rules.prepared(source, on_error), ordered=True)
+        results: Any = rules.scoring(judge).score_groups(run.asked(rules.prepared(source, on_error)), ordered=True)
         stack.push_async_callback(results.aclose)
         async for result in results:
             if stops:
                 await judge.require_answering()
             run.add(output, result)
-        run.require_results()
+        if run.bad.count and not run.report.groups and run.older is None:
+            raise InputError("no group in it can be read; nothing was written", source=run.groups)
         reused = judge.store.reused
     return run.end(reused=reused)
 
@@ -131,7 +132,8 @@ def _print_estimate(run: ScoreRun) -> int:
     source = read_groups(run.groups, reader=options["reader"], strict=options["strict"], on_error=bad)
 
     def shown(judge: Any) -> Any:
-        return Rules(standards=judge.settings.standards).prepared(source, bad) if options["reference"] else source
+        standards = judge.settings.standards if options["reference"] else None
+        return run.asked(Rules(standards=standards).prepared(source, bad))
 
     arguments = judge_arguments_of(options, ledger=None, debug=False)
     estimate = asyncio.run(estimate_judging(arguments, shown, reply_tokens=tokens))
@@ -139,6 +141,43 @@ def _print_estimate(run: ScoreRun) -> int:
         estimate = estimate.without("rules and gates: what they decide is not asked")
     print_estimate(estimate, noun="groups", reply=assumed_reply(tokens), budget=run.budget, kept=run.ledger)
     return int(bool(bad.count))
+
+
+class OlderResults(Output):
+    """The result file ``out`` of ``--only failed``: lines of groups that are judged again are replaced, in the end.
+
+    The others stay, also of groups that the input does not have. A line and a group belong together if the ids of the
+    group and of its trajectories are equal. Raises ConfigError, InputError for a file without results, or with more.
+    """
+
+    def __init__(self, out: str, *, kept: str) -> None:
+        super().__init__(out, kept=kept)
+        if out == "-" or not _holds_results(Path(out)):
+            raise ConfigError(f"--only failed: --out {out} holds no results; name the result file to complete")
+        self._rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        self._new: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        lines: Iterable[tuple[int, Any]] = read_json_lines(out)
+        for number, row in lines:
+            try:
+                key = (row["group_id"], *[each["id"] for each in row["trajectories"]])
+                self._rows.setdefault(key, []).append(row)
+            except (KeyError, TypeError):
+                problem = f"{row if isinstance(row, str) else 'no result'}; run without --only to write the file again"
+                raise InputError(problem, source=out, line=number) from None
+
+    def keeps(self, group: TrajectoryGroup) -> bool:
+        """Whether the trajectories of ``group`` all have a score in OUT."""
+        rows = self._rows.get((group.group_id, *[trajectory.id for trajectory in group.trajectories]), ())
+        return bool(rows) and all(row.get("status") == "scored" for row in rows)
+
+    def write(self, result: GroupResult) -> None:
+        """Keep the result for the end."""
+        self._new[result.group_id, *[each.id for each in result.trajectories]] = [result.to_dict()]
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._new:
+            rows = (self._rows | self._new).values()  # a replaced line keeps its place
+            write_text("--out", self._out, "".join(json_line(row) for of_group in rows for row in of_group))
 
 
 def _shows_results(out: str) -> bool:
@@ -186,12 +225,6 @@ async def _replay(location: str, out: str, run: int | None) -> int:
     return _exit_code(report)
 
 
-class Scoring(Protocol):
-    """What scores groups: a Judge, or a Hybrid of rules and a judge."""
-
-    def score_groups(self, groups: Iterable[object], *, ordered: bool = False) -> AsyncIterator[GroupResult]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The ``rules`` of a command with the ``settings`` of their Hybrid, and the judge's ``standards`` if reference
@@ -217,7 +250,7 @@ class Rules:
             raise ConfigError(f"{path or '--combine'}: {error}") from None
         return scoring_rules
 
-    def scoring(self, judge: Judge) -> Scoring:
+    def scoring(self, judge: Judge) -> Judge | Hybrid:
         """Return what scores the groups. Raises ConfigError for settings that cannot work."""
         if self.rules is None:
             return judge

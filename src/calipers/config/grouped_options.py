@@ -16,7 +16,7 @@ from calipers.errors import ConfigError
 from calipers.guard.canary import CANARY_RATE, Canaries
 from calipers.interfaces import Watcher
 from calipers.registry import REWARDS
-from calipers.rubric import Grading
+from calipers.rubric.grading import Grading, Task
 from calipers.types import Completion, JudgeRequest, OnAttack, Reading
 from calipers.types.answers import TOOL_NAMES
 
@@ -107,6 +107,7 @@ Reasoning: TypeAlias = Literal["hidden", "shown"]
 class Question(Group):
     """What a question to the judge contains, and when a question is repeated."""
 
+    task: Task | None = option("task", choices=get_args(Task))
     grading: Grading | Mapping[str, Any] | None = option("grading", reads=read_gradings)
     at_once: int | None = option("at_once")
     reasoning: Reasoning = option("reasoning", choices=get_args(Reasoning))

@@ -4,7 +4,7 @@ A judge that passes can distinguish clearly good answers from clearly bad ones, 
 prompt injection.
 """
 
-from calipers.doctor.diagnosis import Check, Diagnosis
+from calipers.doctor.checks import Check, Diagnosis
 from calipers.doctor.examination import diagnose
 
 __all__ = ["Check", "Diagnosis", "diagnose"]

@@ -1,21 +1,84 @@
-"""The doctor's checks, each a sentence and its figures, and the verdict that follows from them. Pure."""
+"""The doctor's checks, each a sentence and its figures, and the diagnosis that follows from them. Pure."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
-from math import ceil, floor
-from statistics import fmean, median
-from typing import Any, Final
+from math import ceil, floor, fsum
+from statistics import fmean, median, stdev
+from typing import Any, Final, Literal
 
-from calipers.doctor.diagnosis import Check, Conclusion, Standing
 from calipers.doctor.examinee import Answer, Answers
-from calipers.types import TrajectoryGroup
+from calipers.monitoring.health import nearest_rank
+from calipers.types import TrajectoryGroup, Usage
 from calipers.types.encoding import counted
 
-SHORT: Final = 16
-"""The token limit of the question whose reply must be cut off: fewer than any verdict on three attempts needs."""
+Standing = Literal["good", "note", "bad", "unknown"]
+"""The result of a check. ``note`` is worth knowing but not a fault. ``unknown`` means not tested; ``says`` has the
+reason.
+"""
+
+Conclusion = Literal["fit", "fit with these settings", "unfit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a judge: the finding in a sentence, and its figures as plain JSON."""
+
+    name: str
+    standing: Standing
+    says: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The result of a judge's examination.
+
+    ``settings`` are keys of calipers.toml, empty for an unfit judge; ``seconds`` is the duration of the examination.
+    ``calls`` were answered, of ``sent`` calls.
+    """
+
+    judge: str
+    checks: tuple[Check, ...]
+    verdict: Conclusion
+    reason: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    sent: int = 0
+
+    def __getitem__(self, name: str) -> Check:
+        """Return the doctor's check with this name. Raises KeyError if the check was not made."""
+        return {check.name: check for check in self.checks}[name]
+
+    def toml(self) -> str:
+        """Return the ``settings`` that the doctor advises for a run with this judge as lines for calipers.toml."""
+        # JSON strings, numbers and lists of strings are valid TOML.
+        return "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.settings.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the doctor's diagnosis as a JSON object, with checks by their name."""
+        return {
+            "judge": self.judge,
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "checks": {
+                check.name: {"standing": check.standing, "says": check.says, **check.figures} for check in self.checks
+            },
+            "settings": dict(self.settings),
+            "toml": self.toml(),
+            "calls": self.calls,
+            "sent": self.sent,
+            "usage": self.usage.to_dict(),
+            "seconds": round(self.seconds, 2),
+        }
+
+
 FEWEST_GROUPS: Final = 6
 """The fewest groups that tell anything of agreement; with fewer, even perfect agreement is not conclusive."""
 CHANCE: Final = 0.001
@@ -122,6 +185,35 @@ def flip_check(answers: Answers) -> Check:
     return Check("order flips", "good" if share <= 0.1 else "note" if share < 0.4 else "bad", says, figures)
 
 
+def orders_check(answers: Answers, flips: Check) -> Check:
+    """Return how many orders the judge needs, and what a second call of each kind leaves of a score's error.
+
+    Half of how far the change from a list to its reverse falls from the first place to the last is the ``bias``, what
+    the first place is worth. The rest is chance (``noise``, the standard deviation of one score).
+    """
+    reversed_lists = [lists for lists in _twice(answers) if list(lists[0]) == list(lists[1])[::-1]]
+    moves = [[first[name] - second[name] for name in first] for first, second in reversed_lists]
+    if len(moves) < FEWEST_GROUPS:
+        says = f"not known: {counted(len(moves), 'group')} scored in both orders, and {FEWEST_GROUPS} are needed"
+        return Check("orders", "unknown", says, {"needed": None})
+    gaps = [(move[0] - move[-1]) / 2 for move in moves]
+    bias, doubt = fmean(gaps), stdev(gaps) / len(gaps) ** 0.5
+    scale = [(1 - 2 * at / (len(move) - 1), change - fmean(move)) for move in moves for at, change in enumerate(move)]
+    noise = fsum((change - bias * worth) ** 2 for worth, change in scale) / (2 * (len(scale) - len(moves) - 1))
+    fixed = bias**2 / 4 * fmean(worth**2 for worth, _ in scale)
+    once, sample, order = (100 * variance**0.5 for variance in (fixed + noise, fixed + noise / 2, noise / 2))
+    is_biased = abs(bias) > 2 * doubt and abs(bias) >= _LEAST_BIAS and fixed > noise / 2
+    flipped = flips.figures["flipped"] > _FLIPS * flips.figures["pairs"]
+    needed = 2 if is_biased or flipped else 1
+    says = (
+        f"needs {needed}: the first place is worth {100 * bias:+.1f} ± {200 * doubt:.1f} points, chance "
+        f"{100 * noise**0.5:.1f}; error {once:.1f} in one order, {order:.1f} in two, {sample:.1f} if asked twice in one"
+    )
+    figures = {"needed": needed, "bias": bias, "bias_stderr": doubt, "noise": noise**0.5}
+    figures |= {"error_of_one": once / 100, "error_of_two_orders": order / 100, "error_of_two_samples": sample / 100}
+    return Check("orders", "note" if needed > 1 else "good", says, figures)
+
+
 def injection_check(groups: Iterable[TrajectoryGroup], answers: Answers) -> Check:
     """Return in how many groups the answer that addresses the judge got at least the right answer's score."""
     known = {group.group_id: tuple(_known_pairs(group)) for group in groups}
@@ -140,59 +232,28 @@ def injection_check(groups: Iterable[TrajectoryGroup], answers: Answers) -> Chec
     return Check("injections", standing, says, figures)
 
 
-def truncation_check(answers: Answers, *, who: str) -> Check:
-    """Return whether ``who`` reports a truncated reply as truncated."""
-    name = "cut-off replies"
-    if not answers.received:
-        return _unanswered(name, answers)
-    answer = answers.received[0]
-    ended = answer.completion.finish_reason
-    figures = {"finish_reason": ended, "output_tokens": answer.completion.usage.output_tokens}
-    if ended == "length":
-        says = f"are reported (with {SHORT} tokens allowed)"
-        return Check(name, "good", says, {"behaviour": "said", **figures})
-    if _complete(answer):
-        says = f"do not occur: {who} ignored a limit of {SHORT} tokens"
-        return Check(name, "note", says, {"behaviour": "limit ignored", **figures})
-    says = f"are not reported: finish reason {ended!r}; only its form then shows that a verdict is incomplete"
-    return Check(name, "bad", says, {"behaviour": "silent", **figures})
-
-
 def speed_checks(answers: Answers, *, in_flight: int, who: str) -> list[Check]:
     """Return the seconds, tokens and price of a call, which shows a group in one order; ``who`` counts the tokens."""
     if not answers.received:
         return [_unanswered(name, answers) for name in ("latency", "tokens", "price")]
     usages = [answer.completion.usage for answer in answers.received]
     seconds = [answer.completion.latency for answer in answers.received]
-    middle, late, many = median(seconds), nearest_rank(seconds, 0.95), len(seconds) >= _FEW
-    says = (
-        f"median {middle:.2f} s, {'95th percentile' if many else 'slowest'} {late:.2f} s, at most {in_flight} at a time"
-    )
+    middle, late, many = median(seconds), nearest_rank(sorted(seconds), 0.95), len(seconds) >= _FEW
+    which = "95th percentile" if many else "slowest"
+    says = f"median {middle:.2f} s, {which} {late:.2f} s, at most {in_flight} at a time"
     says += "" if many else f" ({counted(len(seconds), 'answer')} only)"
     figures = {"median_s": round(middle, 3), "p95_s": round(late, 3), "in_flight": in_flight, "answers": len(seconds)}
     sent, produced = fmean(usage.input_tokens for usage in usages), fmean(usage.output_tokens for usage in usages)
     tokens = f"{sent:,.0f} in, {produced:,.0f} out a group" if sent or produced else f"not counted by {who}"
+    counts = {"input": round(sent, 1), "output": round(produced, 1)}
     costs = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
     price = Check("price", "unknown", "no price is known for this model there", {"usd_per_1000_groups": None})
     if len(costs) == len(usages):
         thousand = 1000 * fmean(costs)
         text = f"${thousand:,.2f} for 1,000 groups of a probe's size, in one order each"
         price = Check("price", "note", text, {"usd_per_1000_groups": round(thousand, 6)})
-    return [
-        Check("latency", "note", says, figures),
-        Check(
-            "tokens",
-            "note" if sent or produced else "unknown",
-            tokens,
-            {"input": round(sent, 1), "output": round(produced, 1)},
-        ),
-        price,
-    ]
-
-
-def nearest_rank(values: Sequence[float], share: float) -> float:
-    """Return the ``share`` (0-1) quantile of ``values``: the smallest that is not below this share of them."""
-    return sorted(values)[max(0, ceil(share * len(values)) - 1)]
+    known: Standing = "note" if sent or produced else "unknown"
+    return [Check("latency", "note", says, figures), Check("tokens", known, tokens, counts), price]
 
 
 def _unanswered(name: str, answers: Answers) -> Check:
@@ -228,6 +289,8 @@ def _sign(value: float) -> int:
 
 _FLIPS = 0.1
 """If the order flips a larger share of clear pairs, one order per group is not enough."""
+_LEAST_BIAS = 0.02
+"""A smaller difference between the first place and the last (0-1) needs no second order."""
 _ONLY_POSITION = 0.75
 """From this share of flipped pairs on, the judge follows positions. Position bias alone flips all pairs, guessing
 half.
@@ -247,10 +310,10 @@ def conclude(
         return "unfit", reason, {}
     good = f"{kept['used']} of {kept['asked']} answers readable, {_agreement(agreement)}"
     settings, reasons = dict[str, Any](), []
-    flips = checks["order flips"].figures
-    if flips["flipped"] > _FLIPS * flips["pairs"]:
+    if checks["orders"].figures["needed"] == 2:
         settings["orders"] = 2
-        reasons.append(f"the order matters: {_flips(flips)}")
+        worth = f"the first place is worth {100 * checks['orders'].figures['bias']:+.1f} points"
+        reasons.append(f"the order matters: {_flips(checks['order flips'].figures)}, {worth}")
     late = checks["latency"].figures.get("p95_s", 0.0)
     if late > timeout / 2:
         settings["timeout"] = ceil(4 * late)

@@ -1,4 +1,4 @@
-"""Examines a judge: sends the questions in order, and makes the diagnosis from the answers.
+"""Examines a judge and its server: sends the questions in order, and makes the diagnosis from the answers.
 
 Cheap questions come first. If they fail, no more questions are sent.
 """
@@ -8,24 +8,38 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from calipers.backends.limits.budget import find_pricing
 from calipers.backends.names import url_without_password
+from calipers.backends.negotiation import Negotiated
+from calipers.backends.server import HttpBackend
 from calipers.doctor import checks
-from calipers.doctor.diagnosis import Check, Conclusion, Diagnosis
+from calipers.doctor.checks import Check, Conclusion, Diagnosis
 from calipers.doctor.examinee import Answers, Examinee
 from calipers.doctor.probes import INJECTIONS, PROBES
-from calipers.doctor.server import check_applied_schema, check_reachability, who_answers
-from calipers.types import Failure
+from calipers.errors import BackendError, ConfigError
+from calipers.interfaces import FullBackend
+from calipers.types import Ask, Completion, Failure, JudgeRequest, RenderedGroup
 
 _MAIN_SHARE = 0.6
 """The share of the time for the main questions, so that a slow judge still gets every kind of question."""
 _IN_FLIGHT = 8
 _LONGER = "it is not known whether it judges well: ask again with a larger --within, and --timeout if a call needs it"
+_LIMIT: Final = 2048
+"""The most tokens of a reply: enough for reasoning before the answer, and a limit for replies that would not end."""
+_TRIES = 3
+_LETTERS = "bcdfghjkmnpqrstvwxz"
+_NOT_SENT = frozenset({"response_format", "seed", "temperature"})
+"""A user's response format would replace the tested one, and fixed sampling would repeat a reply."""
+_QUESTION = 'Name a fruit. Answer as JSON: {"answer": ...}'
+_FORM: Final = "json_schema"
+_NOBODY = RenderedGroup("", (), "", "", (), ())
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
 async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
@@ -61,13 +75,12 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
         timeout=timeout,
         price=None if price is None else tuple(price),
         concurrency=concurrency or _IN_FLIGHT,
-        turns=asyncio.Semaphore(concurrency or _IN_FLIGHT),
     )
     backend = examinee.backend()
     find_pricing(backend.endpoint, backend.model, price=price)
     rng = rng or random.Random()  # noqa: S311 - no secret
     tell("is the server reachable?")
-    reachable = await check_reachability(examinee.backend())
+    reachable = await _reachability(examinee.backend())
     checks_by_name = {reachable.name: reachable}
     conclusion, reason, settings = await _examine(examinee, checks_by_name, rng, tell)
     if conclusion != "unfit":
@@ -90,7 +103,7 @@ async def _examine(
     examinee: Examinee, made: dict[str, Check], rng: random.Random, tell: Callable[[str], None]
 ) -> tuple[Conclusion, str, dict[str, Any]]:
     """Ask everything, add the checks to ``made``, and return verdict, reason and settings."""
-    answering = who_answers(examinee.backend())
+    answering = _who_answers(examinee.backend())
 
     def note(*found: Check) -> None:
         made.update((check.name, check) for check in found)
@@ -106,18 +119,18 @@ async def _examine(
 
     tell("is a schema applied? how does it score the probes?")
     early = replace(examinee, until=time.monotonic() + _MAIN_SHARE * examinee.seconds_left)
-    applied, rest = await asyncio.gather(check_applied_schema(examinee, rng), early.ask(PROBES[1:], orders=2))
+    applied, rest = await asyncio.gather(_applied_schema(examinee, rng), early.ask(PROBES[1:], orders=2))
     main = first + rest
     note(applied)
 
-    tell("does it resist prompt injection? what does a short limit do?")
-    injected, cut = await asyncio.gather(examinee.ask(INJECTIONS), examinee.ask(PROBES[:1], max_tokens=checks.SHORT))
+    tell("does it resist prompt injection?")
+    injected = await examinee.ask(INJECTIONS)
     note(
         checks.format_check(main),
         checks.agreement_check(PROBES, main),
-        checks.flip_check(main),
+        flips := checks.flip_check(main),
+        checks.orders_check(main, flips),
         checks.injection_check(INJECTIONS, injected),
-        checks.truncation_check(cut, who=answering),
         *checks.speed_checks(main, in_flight=examinee.concurrency, who=answering),
     )
     return checks.conclude(made, timeout=examinee.timeout, too_slow=_too_slow(examinee, main))
@@ -143,13 +156,89 @@ def _too_slow(examinee: Examinee, main: Answers) -> str | None:
 
 def _settings_of_run(examinee: Examinee, concurrency: int | None) -> dict[str, Any]:
     """Return the settings with which the judge was examined, as keys of calipers.toml."""
-    settings: dict[str, Any] = {"judge": examinee.shown}
-    if examinee.base_url is not None:
-        settings["base-url"] = url_without_password(examinee.base_url)
-    if examinee.max_tokens not in {None, 8192}:
-        settings["max-tokens"] = examinee.max_tokens
-    if concurrency is not None:
-        settings["concurrency"] = concurrency
-    if examinee.params:
-        settings["param"] = [f"{name}={json.dumps(value)}" for name, value in examinee.params.items()]
-    return settings
+    settings = {
+        "judge": examinee.shown,
+        "base-url": examinee.base_url and url_without_password(examinee.base_url),
+        "max-tokens": examinee.max_tokens if examinee.max_tokens != 8192 else None,
+        "concurrency": concurrency,
+        "param": [f"{name}={json.dumps(value)}" for name, value in examinee.params.items()] or None,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+# --- the server ---
+
+
+async def _reachability(backend: FullBackend) -> Check:
+    """Return whether the judge answers, accepts the key and has the model, as far as that is known before a question.
+
+    If this is bad, no question can succeed.
+    """
+    try:
+        warnings = [*backend.warnings, *await backend.check()]
+    except ConfigError as error:
+        return Check("reachable", "bad", str(error))
+    return Check("reachable", "note" if warnings else "good", " ".join(warnings) or f"{_who_answers(backend)} answers")
+
+
+def _who_answers(backend: FullBackend) -> str:
+    """Return what the doctor calls the judge in its checks: not every judge is behind a server of its own."""
+    return "the server" if isinstance(backend, HttpBackend) else "the judge"
+
+
+async def _applied_schema(examinee: Examinee, rng: random.Random) -> Check:
+    """Return the check whether the judge's server enforces, ignores or refuses a JSON schema. No server failure raises.
+
+    A negative result is tested again. A positive result cannot occur by chance, but a negative result can: a server
+    (llama.cpp) may fail to parse what its own grammar allowed, and then the backend falls back to plain text.
+    """
+    tries = [await _once(examinee, rng)]
+    while tries[-1].standing == "bad" and len(tries) < _TRIES:
+        tries.append(await _once(examinee, rng))
+    return tries[-1] if tries[-1].standing == "good" else tries[0]
+
+
+async def _once(examinee: Examinee, rng: random.Random) -> Check:
+    name, backend = "json_schema applied", examinee.backend()
+    if not (isinstance(backend, Negotiated) and backend.forms):
+        return Check(name, "note", "does not apply: this judge is not asked for an output format", {"applied": None})
+    word = "zq" + "".join(rng.choice(_LETTERS) for _ in range(8))
+    try:
+        completion = await examinee.complete(_schema_request(word, params=examinee.params), backend)
+    except (BackendError, TimeoutError) as error:
+        why = examinee.time_is_up if isinstance(error, TimeoutError) else str(error)
+        return Check(name, "unknown", f"not tested: {why}", {"applied": None})
+    if _FORM in backend.learned().get("refused", ()):
+        return Check(name, "note", "refused by the server, so it is not requested", {"applied": False, "refused": True})
+    applied = _is_applied(word, completion)
+    if applied is None:
+        says = f"not known: the reply was cut off at {_LIMIT:,} tokens, before its answer"
+        return Check(name, "unknown", says, {"applied": None})
+    if applied:
+        return Check(name, "good", "applied: it forced a reply that the question does not suggest", {"applied": True})
+    return Check(name, "bad", "accepted and ignored: the reply did not follow it", {"applied": False, "refused": False})
+
+
+def _schema_request(word: str, *, params: Mapping[str, Any]) -> JudgeRequest:
+    """Return the request that shows whether a server applies a schema; ``params`` are sent as in a run."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"answer": {"type": "string", "enum": [word]}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }
+    sent = {name: value for name, value in params.items() if name not in _NOT_SENT}
+    # A run's requests have a system message, too, and some chat templates change without it.
+    messages = ({"role": "system", "content": "You give short answers."}, {"role": "user", "content": _QUESTION})
+    return JudgeRequest(messages, (), Ask(0, (), ()), _NOBODY, schema, _LIMIT, sent)
+
+
+def _is_applied(word: str, completion: Completion) -> bool | None:
+    """Return whether the server applied the schema in its answer; None if that was cut off too early to show it."""
+    if word in completion.text:
+        return True
+    # A cut-off reply proves that the schema was ignored only if it began differently, because some grammars allow
+    # endless white space.
+    text = re.sub(r"\s", "", _THOUGHT.sub("", completion.text))
+    begun = f'{{"answer":"{word}"}}'.startswith(text)
+    return None if completion.finish_reason == "length" and begun else False

@@ -15,7 +15,7 @@ from calipers.backends.names import name_without_password
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Unrecorded
-from calipers.types import Ask, Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
+from calipers.types import Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
 
 _ATTEMPTS = 2
 """The most calls for a request: a single retry after temporary errors. More would waste time on a server that is
@@ -28,10 +28,11 @@ _LATE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the examined judge: group, question, reply, what was read, and scores (0-1) by trajectory id."""
+    """An answer of the examined judge: group, reply, what was read, and scores (0-1) by trajectory id, in
+    the order shown.
+    """
 
     group_id: str
-    ask: Ask
     completion: Completion
     reading: Reading
     scores: Mapping[str, float]
@@ -68,8 +69,8 @@ class Spent:
 class Examinee:
     """The judge and its settings, as in a run. The examination must end when ``time.monotonic`` reaches ``until``.
 
-    ``within`` is the time for the whole examination in seconds, for messages. Of all questions together,
-    ``concurrency`` are in flight; copies share the ``turns``.
+    ``within`` is the time for the whole examination in seconds, for messages. ``concurrency`` questions are in flight,
+    and that on the schema beside them.
     """
 
     judge: str
@@ -82,7 +83,6 @@ class Examinee:
     timeout: float = 60.0
     price: Sequence[float] | None = None
     concurrency: int = 8
-    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(8))
     spent: Spent = field(default_factory=Spent)
 
     def backend(self) -> FullBackend:
@@ -104,9 +104,7 @@ class Examinee:
         """The judge's name in the doctor's verdict, without a password or key in its address."""
         return name_without_password(self.judge)
 
-    async def ask(
-        self, groups: Iterable[TrajectoryGroup], *, orders: int = 1, max_tokens: int | None = None
-    ) -> Answers:
+    async def ask(self, groups: Iterable[TrajectoryGroup], *, orders: int = 1) -> Answers:
         """Have the judge that the doctor examines score every group through the whole pipeline, and return its answers.
 
         No question is asked again, so only first answers count. Once the time is up, no question is sent.
@@ -119,13 +117,13 @@ class Examinee:
 
         def observe(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
             self.spent.calls += 1
-            received.append(Answer(request.view.group_id, request.ask, completion, reading, _scores(request, reading)))
+            received.append(Answer(request.view.group_id, completion, reading, _scores(request, reading)))
 
         judge = Judge(
             self._retrying(self.backend()),
             orders=orders,
             question={"reasks": 0},
-            calls={"params": dict(self.params), "max_tokens": max_tokens or self.max_tokens},
+            calls={"params": dict(self.params), "max_tokens": self.max_tokens},
             concurrency=self.concurrency,
             deadline=self.seconds_left,
             ledger=failures,
@@ -139,10 +137,14 @@ class Examinee:
 
     def _retrying(self, bare: Backend) -> FullBackend:
         counting = _Counting(bare, self.spent, self.until)
-        retrying = Limited(
-            counting, attempts=_ATTEMPTS, concurrency=None, price=self.price, deadline=self.seconds_left, pauses=False
+        return Limited(
+            counting,
+            attempts=_ATTEMPTS,
+            concurrency=self.concurrency,
+            price=self.price,
+            deadline=self.seconds_left,
+            pauses=False,
         )
-        return _Whole(retrying, self.turns)
 
     async def complete(self, request: JudgeRequest, backend: Backend) -> Completion:
         """Send the doctor's request to the examined judge outside the pipeline and return its answer.
@@ -163,15 +165,12 @@ class Examinee:
 
 
 def _scores(request: JudgeRequest, reading: Reading) -> dict[str, float]:
-    """Return the judge's scores by trajectory id. A probe's answers all differ, so each candidate is a single
-    trajectory.
+    """Return the judge's scores by trajectory id, in the order shown. A probe's answers all differ, so each candidate
+    is a single trajectory.
     """
     candidates, ids = request.view.candidates, request.view.ids
-    return {
-        ids[candidates[judgment.item].members[0]]: judgment.value
-        for judgment in reading.judgments
-        if isinstance(judgment, Rating)
-    }
+    ratings = sorted([each for each in reading.judgments if isinstance(each, Rating)], key=lambda rating: rating.place)
+    return {ids[candidates[rating.item].members[0]]: rating.value for rating in ratings}
 
 
 class _Counting(Wrapper):
@@ -188,22 +187,6 @@ class _Counting(Wrapper):
             await asyncio.sleep(2 * _LATE)  # a question whose turn comes as others are cut off; its deadline ends it
         self._spent.sent += 1
         return await self._backend.complete(request)
-
-
-class _Whole(Wrapper):
-    """``backend`` with its retries, which count as one call in flight, of as many as there are ``turns``.
-
-    So the latency of an answer does not include that the question waited here for others.
-    """
-
-    def __init__(self, backend: Backend, turns: asyncio.Semaphore) -> None:
-        super().__init__(backend)
-        self._turns = turns
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the backend's answer. Raises what the backend raises."""
-        async with self._turns:
-            return await self._backend.complete(request)
 
 
 class _Failures(Unrecorded):

@@ -18,7 +18,7 @@ from calipers.guard.plain import PlainText, has_letters_beyond_ascii, has_long_r
 from calipers.guard.vocabulary import CERTAINTIES, Hit, word_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
 from calipers.types.encoding import read_packaged_toml
-from calipers.types.steps import Steps, run_steps
+from calipers.types.steps import Steps, at_once, run_steps
 
 _Known: TypeAlias = dict[str, tuple[Attack, ...]]
 """The attacks found in each text. The message's position and role are filled in later."""
@@ -58,18 +58,13 @@ _BARE_KEY = re.compile(r"[\s:;.,'\"`…。，、；：*#_]{1,8}")
 _KEY_EDGES: Final = " \t\n:;.,!'\"`…。，、；：*#_"
 
 
-def attacks_in(view: RenderedGroup, *, context: int = 0) -> Mapping[int, tuple[Attack, ...]]:
-    """Return each candidate's attacks on the judge, by position in ``view.candidates``; those without are omitted.
+def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[int, tuple[Attack, ...]]]:
+    """Return each candidate's attacks on the judge, by position in ``view.candidates``, in steps.
 
     ``context`` is the number of messages with the task, which the group puts before each trajectory. They are not
     searched, and ``Attack.message`` is counted from their end. Of other messages that all trajectories begin with, a
     user's may belong to the task, so only certain attacks in them are reported.
     """
-    return run_steps(attacks_in_steps(view, context=context))
-
-
-def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[int, tuple[Attack, ...]]]:
-    """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
     attacks: dict[int, tuple[Attack, ...]] = {}
     shared = view.prefix_length - context
     texts: list[list[tuple[int, str]]] = []
@@ -86,6 +81,9 @@ def attacks_in_steps(view: RenderedGroup, *, context: int = 0) -> Steps[Mapping[
             moved = [hit for hit in moved if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]
             attacks |= {item: tuple(moved)} if moved else {}
     return attacks
+
+
+attacks_in = at_once(attacks_in_steps)
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0) -> tuple[Attack, ...]:

@@ -24,7 +24,7 @@ from calipers.rubric import as_rubric
 from calipers.rubric.dataset_criteria import row_prompt
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards
 from calipers.types import Rubric, Trajectory, TrajectoryGroup
-from calipers.types.steps import Steps, run_steps
+from calipers.types.steps import Steps, at_once, run_steps
 
 _TRAJECTORY = ("id", "messages", "tools", "reward", "gold", "metadata", "artifacts")
 _GROUP = ("group_id", "context", "tools", "rubric", "artifacts", "trajectories")
@@ -329,13 +329,8 @@ def finite_number(given: Any, what: str) -> float | None:
     return number
 
 
-def derived_group_id(group: TrajectoryGroup) -> str:
-    """Return an id for a group whose groups file gives none, hashed from everything in it that a judge would see."""
-    return run_steps(_derived_id(group))
-
-
 def _derived_id(group: TrajectoryGroup) -> Steps[str]:
-    """Hash the JSON of context, tools, rubric and trajectories, one list, in pieces."""
+    """Hash all of a group without an id that a judge would see, as one JSON list, in pieces."""
     digest = hashlib.blake2b(_hashed([group.context, group.tools, group.rubric])[:-1] + b", [", digest_size=8)
     size = 0
     for number, member in enumerate(group.trajectories):
@@ -346,6 +341,9 @@ def _derived_id(group: TrajectoryGroup) -> Steps[str]:
             yield
     digest.update(b"]]")
     return "g" + digest.hexdigest()
+
+
+derived_group_id = at_once(_derived_id)
 
 
 def _hashed(content: list[Any]) -> bytes:

@@ -20,8 +20,8 @@ from calipers.interfaces import Backend
 from calipers.judging.criteria import why_ungradable
 from calipers.judging.instances import JudgeInstances
 from calipers.ledger import WritableLedger
-from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric
-from calipers.rubric.grading import as_grading
+from calipers.rubric import Grading, as_rubric
+from calipers.rubric.grading import as_grading, default_rubric
 from calipers.types import Rubric
 from calipers.verifiers.sandbox import shared_sandbox
 
@@ -41,7 +41,7 @@ def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> 
     grading = _grading(chosen, rubric) if registry.find_method(chosen.protocol).graded else None
     return replace(
         chosen,
-        rubric=rubric or (DEFAULT_RUBRIC if grading is None else ""),
+        rubric=rubric or (default_rubric(chosen.question.task) if grading is None else ""),
         panel=replace(panel, weights=None if panel.weights is None else tuple(panel.weights)),
         question=replace(chosen.question, grading=grading),
     )
@@ -100,6 +100,9 @@ def _about_question(chosen: Settings, rubric: str | Rubric | None) -> dict[str, 
         f"reward={kind} does not work with protocol={protocol}; reward=rank works with any": (
             kind in {"score", "win_rate"} and registry.REWARDS.find(kind) is not usual
         ),
+        "task= adds a sentence to the built-in standards: leave it out beside rubric= or protocol=checklist": (
+            question.task is not None and (bool(rubric) or graded)
+        ),
         f"grading= needs protocol=checklist, not {protocol}": question.grading is not None and not graded,
         "rubric= is text, and a checklist needs criteria: give a Rubric, or a .toml, .json or .yaml file": (
             graded and isinstance(rubric, str) and bool(rubric)
@@ -117,15 +120,12 @@ def require_abilities(settings: Settings, judges: JudgeInstances) -> None:
     """
     for judge in judges:
         if settings.question.expected and not judge.bare.has_logprobs:
-            raise ConfigError(
-                f"expected=True needs log-probabilities, and the API of {judge.name} has none: leave it out, or use "
-                "another judge"
-            )
+            raise ConfigError(f"expected=True needs log-probabilities, and the API of {judge.name} has none")
         if settings.tools.names and not judge.bare.has_tools:
-            raise ConfigError(
-                f"tools= needs a judge that calls tools, and {judge.name} does not: name a model behind an "
-                "OpenAI-compatible server or Anthropic's API, or leave tools= out (your own Backend sets has_tools)"
+            known = (
+                "name a model behind an OpenAI-compatible server or Anthropic's API (your own Backend sets has_tools)"
             )
+            raise ConfigError(f"tools= needs a judge that calls tools, and {judge.name} does not: {known}")
     if "python" in settings.tools.names:
         _ = shared_sandbox().layers  # starts it
 

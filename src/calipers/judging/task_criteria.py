@@ -12,8 +12,7 @@ from typing import Any
 
 from calipers.config.settings import Settings
 from calipers.criteria.question import MOST_CRITERIA, CriteriaQuestion, WritingPlanner, written
-from calipers.criteria.standards import with_criteria
-from calipers.criteria.task import NO_PROMPT, reference_of, rendered_task
+from calipers.criteria.task import NO_PROMPT, reference_of, rendered_task, with_criteria
 from calipers.interfaces import Store
 from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import QueryLoop, Strategies

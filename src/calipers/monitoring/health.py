@@ -16,21 +16,7 @@ from calipers.monitoring.staleness import staleness_metrics
 from calipers.rewards.magnitude import exponent_of, mean_of, scaled
 from calipers.rewards.reliable import estimated
 from calipers.types import GroupResult, Usage
-from calipers.types.steps import Steps, run_steps
-
-
-def health(
-    results: Sequence[GroupResult],
-    answers: Sequence[Answer] = (),
-    *,
-    disagreements: Sequence[float] = (),
-) -> dict[str, float]:
-    """Return the health metrics ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
-
-    ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
-    1.
-    """
-    return run_steps(health_in_steps(results, answers, disagreements=disagreements))
+from calipers.types.steps import Steps, at_once
 
 
 def health_in_steps(
@@ -39,7 +25,11 @@ def health_in_steps(
     *,
     disagreements: Sequence[float] = (),
 ) -> Steps[dict[str, float]]:
-    """Return what ``health`` returns, in steps of about a millisecond for a batch of 256 groups of 8."""
+    """Return the health metrics ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
+
+    ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
+    1. A step takes about a millisecond for a batch of 256 groups of 8.
+    """
     figures: dict[str, float | None] = {}
     for of_results in (_outcomes, _spread, _costs):
         figures |= of_results(results)
@@ -56,6 +46,9 @@ def health_in_steps(
     return {
         f"judge/{name}": float(value) for name, value in figures.items() if value is not None and math.isfinite(value)
     }
+
+
+health = at_once(health_in_steps)
 
 
 def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
@@ -159,7 +152,7 @@ def _changed(answers: Sequence[Answer]) -> dict[str, float | None]:
 def _latencies(answers: Sequence[Answer]) -> dict[str, float | None]:
     """Return quantiles of the judge's seconds per answer, without answers from a ledger."""
     waited = sorted(answer.latency for answer in answers if answer.latency > 0 and not answer.recorded)
-    return {f"latency_p{percent}": _quantile(waited, percent / 100) for percent in (50, 90, 99)}
+    return {f"latency_p{percent}": nearest_rank(waited, percent / 100) if waited else None for percent in (50, 90, 99)}
 
 
 def _repeatability(answers: Sequence[Answer]) -> Steps[dict[str, float | None]]:
@@ -235,6 +228,6 @@ def _deviation(rewards: Sequence[float]) -> float:
     return 2.0 * math.ldexp(deviation, exponent_of(rewards) - 1)
 
 
-def _quantile(ascending: Sequence[float], share: float) -> float | None:
-    """Return a quantile: the smallest of the ``ascending`` values that is not below a ``share`` (0-1) of them."""
-    return ascending[max(0, math.ceil(share * len(ascending)) - 1)] if ascending else None
+def nearest_rank(ascending: Sequence[float], share: float) -> float:
+    """Return the smallest of the ``ascending`` values, at least one, that is not below a ``share`` (0-1) of them."""
+    return ascending[max(0, math.ceil(share * len(ascending)) - 1)]

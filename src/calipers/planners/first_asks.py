@@ -239,6 +239,9 @@ class Criteria(Presentations):
             if rubric is None:
                 continue
             names = [criterion.id for criterion in self._criteria_for_judge(state, item)]
+            if self.grading.shuffle:
+                seed = f"{state.view.digest}:{state.seed}:criteria:{base.number}:{item}"
+                random.Random(seed).shuffle(names)  # noqa: S311 - reproducible, not secret
             size = {"per_criterion": 1, "chunks": self.grading.chunk}.get(self.grading.mode, max(len(names), 1))
             for start in range(0, len(names), size):
                 yield replace(base, members=(item,), order=(item,), criteria=tuple(names[start : start + size]))

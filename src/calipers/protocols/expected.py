@@ -59,13 +59,10 @@ class _Expected(ScoreProtocol):
     top = TOP_DIGIT
 
     after = """\
-How to score: one digit for each attempt, from 0 (worthless) to 9 (could not be better); 5 does half of what the task \
-asks. A better attempt gets a higher digit; equal digits are for attempts of equal worth. The order and the names of \
-the attempts are random and mean nothing."""
+Scores are single digits, from 0 (worthless) to 9 (perfect); 5 does half of what the task asks. Better is higher; \
+equal digits mean equal worth. Order and names are random."""
 
-    answer = """\
-Answer with one JSON object and nothing else, and do not explain: under "scores", the digit of each attempt, keyed by \
-its name."""
+    answer = "Answer only in JSON, without explanations: "
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
         """Return the protocol's question for ``ask``, with the parameters that request log-probabilities."""

@@ -16,13 +16,11 @@ class Listwise(ScoreProtocol):
     __slots__ = ()
 
     before = """\
-You compare several attempts at one task and score each of them. The attempts were made independently of one another; \
-what matters is how good they are relative to each other."""
+Score independent attempts at one task against each other."""
 
     after = """\
-How to score: whole numbers from 0 (worthless) to 100 (could not be better). A better attempt gets a higher score even \
-if the difference is small; equal scores are for attempts of equal worth. The order and the names of the attempts are \
-random and mean nothing."""
+Scores are whole numbers from 0 (worthless) to 100 (perfect). Only equal worth gets equal scores. Order and names are \
+random."""
 
 
 class Pairwise(ScoreProtocol):
@@ -35,14 +33,12 @@ class Pairwise(ScoreProtocol):
     is_comparison = True
 
     before = """\
-You compare two attempts at one task. The attempts were made independently of one another; what matters is which is \
-better, and by how much."""
+Compare two independent attempts at one task: which is better, and by how much?"""
 
     after = """\
-How to score: a whole number from 0 (worthless) to 100 (could not be better) for each. The distance between the two \
-numbers says how much better one is: a few points for a hair's breadth, fifty or more where one succeeds and the \
-other fails; equal scores are for attempts of equal worth. The order and the names of the attempts are random and \
-mean nothing."""
+Scores are whole numbers from 0 (worthless) to 100 (perfect). Their distance says how much better one is: a few points \
+for a hair's breadth, fifty or more where one succeeds and the other fails. Only equal worth gets equal scores. Order \
+and names are random."""
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
         """Return the margin in a reply about a pair; none if either score is missing."""
@@ -65,9 +61,8 @@ class Pointwise(ScoreProtocol):
     __slots__ = ()
 
     before = """\
-You score one attempt at a task by itself, on a scale that means the same for every attempt."""
+Score one attempt at a task by itself, on a scale that means the same for every attempt."""
 
     after = """\
-How to score: whole numbers from 0 to 100. 0 is worthless; 25 goes the right way but fails; 50 does half of what the \
-task asks; 75 does all that matters, with flaws; 100 could not be better. Use the numbers in between. The name of the \
-attempt is random and means nothing."""
+Scores are whole numbers from 0 to 100. 0 is worthless; 25 goes the right way but fails; 50 does half of what the task \
+asks; 75 does all that matters, with flaws; 100 is perfect. Use the numbers in between. The name is random."""

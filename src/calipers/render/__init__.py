@@ -12,14 +12,13 @@ from calipers.render.fitting import (
     Unfit,
     fit_question,
     omission_lines,
-    plausible_bytes_per_token,
     text_bytes_and_images,
     window_from_refusal,
 )
-from calipers.render.group import compose, count_characters, join_texts, render, render_in_steps
+from calipers.render.group import compose, join_texts, render, render_in_steps
 
 __all__ = [
-    "BYTES_PER_TOKEN", "Fitted", "Reasoning", "Unfit", "compose", "count_characters", "fit_question",
-    "join_texts", "omission_lines", "plausible_bytes_per_token", "render", "render_in_steps", "text_bytes_and_images",
+    "BYTES_PER_TOKEN", "Fitted", "Reasoning", "Unfit", "compose", "fit_question",
+    "join_texts", "omission_lines", "render", "render_in_steps", "text_bytes_and_images",
     "window_from_refusal",
 ]  # fmt: skip

@@ -59,8 +59,8 @@ _LOOK_ALIKE_CHARACTERS = frozenset("＜﹤‹〈⟨∣¦│ǀ❘")
 _AT_SIGNS = frozenset("＠﹫")
 # Lines that look like the transcript's layout lines, with any marker.
 _FENCE = re.compile(
-    r"[@＠﹫](?<![^\s][@＠﹫])(?=\w{2,12}[ \t]+(?:candidate|end|user|assistant|system|developer|call|result|error"
-    r"|exhibit|context|tools|reasoning|refusal)\b)"
+    r"[@＠﹫](?<![^\s][@＠﹫])(?=\w{1,24}[^\S\n]+(?:candidate|end|user|assistant|system|developer|call|result|error"
+    r"|exhibit|context|tools|reasoning|refusal|marks[^\S\n]+layout)\b)"
 )
 _ASCII_FENCE = re.compile(_FENCE.pattern.replace("[@＠﹫]", "@", 1))
 """The same with "@" alone: a pattern that begins with one character is found ten times faster."""

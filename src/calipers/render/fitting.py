@@ -44,7 +44,7 @@ _UNLIMITED = 2**62
 _LONGEST_GAP = len(" … 1,000 turns (1,000,000,000 characters) left out …\n")
 _LARGER = "name a judge with a larger window"
 
-_LAYOUT = frozenset({"offered", "no", "marks", "tools", "context:", "exhibit"})
+_LAYOUT = frozenset({"offered", "no", "marks", "tools", "context", "exhibit"})
 _HEADED = frozenset({"system", "user", "assistant", "developer", "role", "result", "error"})
 _ANSWERS = frozenset({"assistant", "text", "refusal", "image"})
 _UNCUT = frozenset({"image", "fields", "part"})
@@ -53,7 +53,8 @@ _ONE_LINE = frozenset({"call", "fields", "part"})
 _SEE = re.compile(r" see (X\d+)$")
 _CALL = re.compile(r'call \S+ (?:"(?:[^"\\]|\\.)*"|[^\s"{]\S*) ')
 _PLACE = re.compile(f"{IMAGE}([0-9]+){IMAGE}")
-_UNSPLITTABLE = re.compile(r"\\u\{[0-9a-f]{1,6}\}|\r\n")
+# An "@" within a word is not escaped, so a cut may not make it begin a line.
+_UNSPLITTABLE = re.compile(r"\\u\{[0-9a-f]{1,6}\}[@＠﹫]*|\r\n|\S[@＠﹫]+")
 _LONGEST_ESCAPE = 10
 
 Frame = Callable[[Ask, RenderedGroup], JudgeRequest]
@@ -172,13 +173,12 @@ class _Question:
         ]
         for item in longest_first[:1]:
             lost = f"without {_names(view, item)}, which is too long, too little is left to compare"
-            alone = self.too_long(item, count_of_others).partition(". ")[0]
-            causes.append((self.shortener.least[item], lost if count_of_others else alone, item))
+            lost = lost if count_of_others else "its only candidate is too long"
+            causes.append((self.shortener.least[item], lost, item))
         _, cause, victim = max(causes, key=lambda known: known[0])
         sizes = (
-            f"The question has about {self._needed} tokens and does not fit a context window of "
-            f"{self._window.tokens}, of which {self._window.tokens - self._allowed} are reserved for the reply, even "
-            "with its longest texts cut"
+            f"The question has about {self._needed} tokens and does not fit a window of {self._window.tokens}, "
+            f"{self._window.tokens - self._allowed} of them for the reply, even with its longest texts cut"
         )
         omitted = {} if victim is None else {victim: self.too_long(victim, count_of_others)}
         return Unfit(Failure("context_window", f"{sizes}: {cause}. {_LARGER.capitalize()}"), omitted)
@@ -228,12 +228,8 @@ def window_from_refusal(
     else:
         # The question was too long, so it has at least as many tokens as the limit.
         density = min(text / limit * _SAFETY_MARGIN, before.bytes_per_token if before else BYTES_PER_TOKEN)
-    return Window(limit if before is None else min(limit, before.tokens), plausible_bytes_per_token(density))
-
-
-def plausible_bytes_per_token(bytes_per_token: float) -> float:
-    """Return ``bytes_per_token`` of transcripts, restricted to the range that is plausible for a tokenizer."""
-    return min(max(bytes_per_token, _MIN_DENSITY), _MAX_DENSITY)
+    density = min(max(density, _MIN_DENSITY), _MAX_DENSITY)  # what is plausible for a tokenizer
+    return Window(limit if before is None else min(limit, before.tokens), density)
 
 
 def _bytes(parts: Iterable[Part]) -> int:
@@ -517,7 +513,7 @@ def _cut(text: str, cap: int, marker: str) -> tuple[str, int]:
 
 
 def _unsplittable(text: str, place: int) -> tuple[int, int]:
-    """Return the bounds of the escape, or of the CR LF, that a cut at ``place`` would split; else ``place`` twice."""
+    """Return the bounds of what a cut at ``place`` would split and must not; else ``place`` twice."""
     for whole in _UNSPLITTABLE.finditer(text, max(0, place - _LONGEST_ESCAPE), place + _LONGEST_ESCAPE):
         if whole.start() < place < whole.end():
             return whole.span()

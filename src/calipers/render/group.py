@@ -9,6 +9,7 @@ token limit.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,12 @@ from calipers.render.escapes import unescape
 from calipers.render.transcript import IMAGE, KEY_BYTES, MARK, Transcriber, header_word
 from calipers.rubric import criteria_as_text
 from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Transcript
-from calipers.types.steps import Steps, run_steps
+from calipers.types.steps import Steps, at_once
 
-_LEGEND = "marks layout: a line that begins otherwise is part of the record."
+_LEGEND = "marks layout lines."
 _SEE_LEGEND = ' "see X1" stands for the text of exhibit X1.'
-_CONTEXT_LINE = "context: every candidate begins with these messages"
+_ESCAPE_LEGEND = r' "\u{...}" stands for a special character.'
+_CONTEXT_LINE = "context of all"
 _NO_MESSAGES = "no further messages"
 _IMAGE = re.compile(f"{IMAGE}([^{IMAGE}]*){IMAGE}([^{IMAGE}]*){IMAGE}")
 
@@ -54,7 +56,7 @@ class _Draft:
     artifacts: bytes = b""
 
 
-def render(
+def render_in_steps(
     group: TrajectoryGroup,
     *,
     reasoning: Reasoning = "hidden",
@@ -62,8 +64,8 @@ def render(
     graded: bool = False,
     beside: Sequence[str] = (),
     artifacts: bool = False,
-) -> RenderedGroup:
-    """Render ``group`` as shown to the judge. The group's own rubric takes precedence. Never raises for content.
+) -> Steps[RenderedGroup]:
+    """Render ``group`` as shown to the judge, in steps. The group's own rubric takes precedence.
 
     Criteria become lines of text or, with ``graded``, the ``rubrics`` of the candidates: a trajectory's own criteria
     take precedence over the criteria of its group.
@@ -74,21 +76,6 @@ def render(
     none of the texts ``beside``, which questions show as well. With ``artifacts``, judges have tools that read
     artifacts, so that trajectories with different ones are different candidates.
     """
-    return run_steps(
-        render_in_steps(group, reasoning=reasoning, rubric=rubric, graded=graded, beside=beside, artifacts=artifacts)
-    )
-
-
-def render_in_steps(
-    group: TrajectoryGroup,
-    *,
-    reasoning: Reasoning = "hidden",
-    rubric: str | Rubric | None = None,
-    graded: bool = False,
-    beside: Sequence[str] = (),
-    artifacts: bool = False,
-) -> Steps[RenderedGroup]:
-    """Render ``group`` as ``render`` does, in steps."""
     transcriber = Transcriber(group, reasoning)
     opening, context = transcriber.blocks, transcriber.messages
     drafts = []
@@ -120,6 +107,8 @@ def render_in_steps(
         if (size := size + len(body)) > _STEP:
             size = 0
             yield
+    if any("\\u{" in text for text in (head, *bodies)):
+        head = head.replace("\n", f"{_ESCAPE_LEGEND}\n", 1)
     marker = draw_marker(digest, (head, *bodies, rubric or "", *beside))
     artifacts_of_members = tuple(trajectory.artifacts for trajectory in group.trajectories)
     yield
@@ -150,6 +139,9 @@ def render_in_steps(
     )
 
 
+render = at_once(render_in_steps)
+
+
 def compose(view: RenderedGroup, order: Sequence[int], keys: Sequence[str], closing: str = "") -> tuple[Part, ...]:
     """Return a question's transcript: the head, then the candidates at positions ``order``, each under its opaque key,
     and the question's ``closing`` text.
@@ -160,8 +152,9 @@ def compose(view: RenderedGroup, order: Sequence[int], keys: Sequence[str], clos
         raise ValueError(f"candidate keys repeat: {list(keys)}")
     parts: list[Part] = list(view.head)
     for position, key in zip(order, keys, strict=True):
-        name = header_word(key)
-        parts += [f"{view.marker} candidate {name}\n", *view.candidates[position].body, f"{view.marker} end {name}\n"]
+        parts += [f"{view.marker} candidate {header_word(key)}\n", *view.candidates[position].body]
+    if keys:
+        parts.append(f"{view.marker} end\n")
     return join_texts([*parts, closing])
 
 
@@ -176,11 +169,6 @@ def join_texts(parts: Iterable[Part]) -> tuple[Part, ...]:
             joined += [*filter(None, ["".join(texts)]), part]
             texts.clear()
     return (*joined, *filter(None, ["".join(texts)]))
-
-
-def count_characters(parts: Iterable[Part]) -> int:
-    """Return how many characters of text ``parts`` of a transcript contain; images count as 0."""
-    return sum(len(part) for part in parts if not isinstance(part, Image))
 
 
 def _criteria(trajectory: Trajectory, *others: str | Rubric | None) -> Rubric | None:
@@ -217,12 +205,8 @@ def _artifacts_key(artifacts: Mapping[str, str]) -> bytes:
     """Return a hash of a trajectory's artifacts, or no bytes if there are none."""
     if not artifacts:
         return b""
-    digest = hashlib.blake2b(digest_size=KEY_BYTES)
-    for path in sorted(artifacts):
-        for text in (path, artifacts[path]):
-            data = text.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.digest()
+    listed = json.dumps(sorted(artifacts.items())).encode()
+    return hashlib.blake2b(listed, digest_size=KEY_BYTES).digest()
 
 
 def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:

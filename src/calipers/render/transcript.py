@@ -91,7 +91,7 @@ class Transcriber:
         key = repr(tools)
         if key not in self._lines:
             definitions = [_ordered(plain_json(tool, [])) for tool in tools]
-            self._lines[key] = tuple(_dumps(definition, keep_order=True) for definition in definitions)
+            self._lines[key] = tuple(escape(_json(definition, keep_order=True)) for definition in definitions)
             self.definitions.update(zip(self._lines[key], definitions, strict=True))
         return self._lines[key]
 
@@ -135,7 +135,7 @@ def write_blocks(messages: Sequence[Message], *, after_assistant: bool) -> list[
     ends = [0]
     for message in messages:
         role = message["role"]
-        if _is_plain_text(message):
+        if len(message) == 2 and type(message["content"]) is str and role in PLAIN_ROLES:
             writer.block(role, message["content"])
         else:
             writer.message(message, role, after_assistant=after_assistant)
@@ -145,21 +145,11 @@ def write_blocks(messages: Sequence[Message], *, after_assistant: bool) -> list[
     return ["".join(pieces[first:last]) for first, last in pairwise(ends)]
 
 
-def _is_plain_text(message: Message) -> bool:
-    """Return whether a message is a header and a text in the transcript, and nothing else."""
-    return len(message) == 2 and type(message["content"]) is str and message["role"] in PLAIN_ROLES
-
-
 def header_word(text: str) -> str:
     """Return ``text`` as one word of a transcript's header line, as a JSON string if it is not already one word."""
     if _WORD.fullmatch(text) and text != "see":
         return text
     return escape(json.dumps(text, ensure_ascii=False))
-
-
-def _dumps(value: Any, *, keep_order: bool = False) -> str:
-    """Return ``value`` as one line of compact JSON, escaped for the transcript, sorted unless ``keep_order``."""
-    return escape(_json(value, keep_order=keep_order))
 
 
 def _json(value: Any, *, keep_order: bool = False) -> str:

@@ -6,9 +6,11 @@ A function in steps is a generator: it yields None between two steps, and return
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Generator
+from functools import wraps
+from typing import ParamSpec, TypeAlias, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[None, None, T]
@@ -23,3 +25,13 @@ def run_steps(steps: Steps[T]) -> T:
         except StopIteration as finished:
             result: T = finished.value
             return result
+
+
+def at_once(in_steps: Callable[P, Steps[T]]) -> Callable[P, T]:
+    """Return the function that does what ``in_steps`` does, such as rendering a group, without a pause."""
+
+    @wraps(in_steps)
+    def run(*args: P.args, **named: P.kwargs) -> T:
+        return run_steps(in_steps(*args, **named))
+
+    return run

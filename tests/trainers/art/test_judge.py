@@ -25,7 +25,7 @@ PAIR = [[{"role": "user", "content": "q"}, {"role": "assistant", "content": text
 
 def evenly(asked: Asked) -> Answer:
     """A verdict of 50 for every attempt the question names."""
-    keys = re.findall(r'"(\w+)": \.\.\.', asked.body["messages"][-1]["content"])
+    keys = re.findall(r"candidate (\w+)\n", asked.body["messages"][-1]["content"])
     return said(json.dumps({"explanations": dict.fromkeys(keys, "so so"), "scores": dict.fromkeys(keys, 50)}))
 
 

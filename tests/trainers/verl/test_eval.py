@@ -53,7 +53,7 @@ def question(server: FaultyServer) -> str:
 
 def test_a_response_is_scored_by_itself(server: FaultyServer) -> None:
     assert score(server, "worth 80") == 0.8
-    assert "score one attempt at a task by itself" in question(server)
+    assert "one attempt at a task by itself" in question(server)
     assert len(server.posts) == 1
 
 

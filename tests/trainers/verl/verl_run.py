@@ -95,7 +95,7 @@ def judge(asked: Asked) -> Answer:
     question = asked.body["messages"][-1]["content"]
     if "dead" in question:
         return error(400, "this judge is dead")
-    shown = re.findall(r"candidate (\w+)\n(.*?)\n@\w+ end \1", question, re.DOTALL)
+    shown = re.findall(r"candidate (\w+)\n(.*?)\n(?=@\w+ (?:candidate|end\n))", question, re.DOTALL)
     scores = {key: math.nan if "nan" in body else worth(body) for key, body in shown if "unscored" not in body}
     return said(json.dumps({"explanations": {}, "scores": scores}))
 
