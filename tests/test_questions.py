@@ -127,7 +127,9 @@ def test_the_sites_search_finds_the_answer_of_each_question_first() -> None:
     if node is None:
         pytest.skip("node is not installed")
     command = [node, str(ROOT / "tests" / "site_search.js"), str(SITE)]
-    done = subprocess.run(command, input=json.dumps([*SEARCHES]), capture_output=True, text=True, check=True, timeout=60)  # noqa: S603
+    done = subprocess.run(
+        command, input=json.dumps([*SEARCHES]), capture_output=True, text=True, check=True, timeout=60
+    )
     wrong = []
     for (typed, answer), found in zip(SEARCHES.items(), json.loads(done.stdout), strict=True):
         page, mark, anchor = answer.partition("#")
