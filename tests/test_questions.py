@@ -31,12 +31,14 @@ QUESTIONS: dict[str, dict[str, str]] = {
         "the reasoning never ends": "judges.md#thinking-reasoning-and-the-token-limit",
     },
     "How do I turn thinking off, or on?": {
+        "turn off thinking": "judges.md#thinking-reasoning-and-the-token-limit",
         "disable thinking": "judges.md#thinking-reasoning-and-the-token-limit",
         "qwen3 enable_thinking": "judges.md#thinking-reasoning-and-the-token-limit",
         "gpt-oss reasoning effort": "judges.md#thinking-reasoning-and-the-token-limit",
     },
     "What happens to long trajectories?": {
         "long trajectories": "transcript.md#long-trajectories",
+        "context length exceeded": "troubleshooting.md#the-context-window",
         "too long context window": "troubleshooting.md#the-context-window",
     },
     "Which rollouts form a group?": {
@@ -45,6 +47,8 @@ QUESTIONS: dict[str, dict[str, str]] = {
     "How do I judge again only what failed?": {
         "judge only failed groups again": "ledger.md#retry-failed-groups-resume-a-run",
         "retry failed": "ledger.md#retry-failed-groups-resume-a-run",
+        "rerun failed": "ledger.md#retry-failed-groups-resume-a-run",
+        "continue after crash": "ledger.md#retry-failed-groups-resume-a-run",
         "resume": "ledger.md#retry-failed-groups-resume-a-run",
     },
     "How do I cap the dollars spent?": {
@@ -53,11 +57,14 @@ QUESTIONS: dict[str, dict[str, str]] = {
         "budget": "cost-and-limits.md#budgets-and-dollar-caps",
     },
     "How do I keep to a rate limit?": {
-        "rate limit": "cost-and-limits.md#rate-limits-and-calls-in-flight",
+        "rate limit": "cost-and-limits.md#rate-limits-requests-per-minute",
+        "requests per minute": "cost-and-limits.md#rate-limits-requests-per-minute",
+        "too many requests": "cost-and-limits.md#rate-limits-requests-per-minute",
         "429": "troubleshooting.md#slow",
     },
     "Does the judge see images?": {
         "images": "transcript.md#images-and-other-binary-data",
+        "multimodal": "transcript.md#images-and-other-binary-data",
         "vision judge": "transcript.md#images-and-other-binary-data",
     },
     "How does each row get a rubric of its own?": {
@@ -100,6 +107,7 @@ QUESTIONS: dict[str, dict[str, str]] = {
     "How do I judge on several nodes?": {
         "several nodes": "judges.md#several-nodes",
         "multi-node": "judges.md#several-nodes",
+        "multiple machines": "judges.md#several-nodes",
     },
 }
 """Questions, what their users type into the site's search, and the page and section that answers."""

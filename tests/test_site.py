@@ -88,7 +88,8 @@ def test_the_search_knows_no_changelog_and_titles_a_name_of_the_api_so_that_guid
     found = search.for_users({"config": {}, "items": items})
     assert found["config"] == {}
     assert [(item["location"], item["title"]) for item in found["items"]] == [
-        ("reference/a.html", "Replay"), ("reference/a.html#a.b.C", "Python: a.b.C"), ("ledger.html#replay", "Replay"),
+        ("reference/a.html", "Python: Replay"), ("reference/a.html#a.b.C", "Python: a.b.C"),
+        ("ledger.html#replay", "Replay"),
     ]  # fmt: skip
 
 

@@ -15,6 +15,6 @@ def for_users(index: dict[str, Any]) -> dict[str, Any]:
     items = [item for item in index["items"] if item["location"].partition("#")[0] != _LEFT_OUT]
     for item in items:
         page, _, name = item["location"].partition("#")
-        if page.startswith("reference/") and name:
-            item["title"] = f"Python: {name}"
+        if page.startswith("reference/"):
+            item["title"] = f"Python: {name or item['title']}"
     return {**index, "items": items}
