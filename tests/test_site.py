@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from scripts.site import __main__ as script
-from scripts.site import assistants, check, pages, reference
+from scripts.site import assistants, check, pages, reference, search
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / "mkdocs.yml"
@@ -80,6 +80,17 @@ def test_a_finished_page_is_checked_for_what_it_links_to_and_loads(tmp_path: Pat
     ):
         (tmp_path / "a.html").write_text(html, encoding="utf-8")
         assert list(check.problems(tmp_path)) == ([said] if said else [])
+
+
+def test_the_search_knows_no_changelog_and_titles_a_name_of_the_api_so_that_guides_come_first() -> None:
+    places = ("changes.html", "changes.html#a", "reference/a.html", "reference/a.html#a.b.C", "ledger.html#replay")
+    items = [{"location": place, "title": "Replay"} for place in places]
+    found = search.for_users({"config": {}, "items": items})
+    assert found["config"] == {}
+    assert [(item["location"], item["title"]) for item in found["items"]] == [
+        ("reference/a.html", "Python: Replay"), ("reference/a.html#a.b.C", "Python: a.b.C"),
+        ("ledger.html#replay", "Replay"),
+    ]  # fmt: skip
 
 
 def test_assistants_get_an_index_and_the_whole_text() -> None:

@@ -6,6 +6,7 @@ mkdocs.yml, a row of a table is in no table, something is loaded from elsewhere,
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from scripts.site import assistants, check, pages, reference
+from scripts.site import assistants, check, pages, reference, search
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = ROOT / "out" / "site-source"
@@ -48,6 +49,8 @@ def main() -> int:
     if wrong:
         print(*wrong, sep="\n", file=sys.stderr)
         return 1
+    found = json.loads((SITE / "search.json").read_text(encoding="utf-8"))
+    _write(SITE / "search.json", json.dumps(search.for_users(found)))
     summary = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["description"]
     said = assistants.descriptions(texts["pages.md"])
     _write(SITE / "llms.txt", assistants.index(summary, sections, said))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import sys
 from pathlib import Path
 from types import CodeType, FrameType
@@ -47,16 +49,47 @@ async def walked(judge: calipers.Judge) -> tuple[calipers.GroupResult, list[Code
         sys.setprofile(before)
 
 
-async def test_a_warm_group_crosses_few_files_functions_and_calls() -> None:
+async def warm_walk() -> tuple[calipers.GroupResult, list[CodeType]]:
+    """The shortest walk of a warm group: a busy machine makes the loop pause more often, and a pause is a call more."""
     async with calipers.Judge(Rising()) as judge:
         for number in range(3):
             await judge.score_group(group(number))
-        walks = [await walked(judge) for _ in range(3)]
-    # A busy machine makes the loop pause more often, and a pause is a call more: the shortest walk is the code's own.
-    result, calls = min(walks, key=lambda walk: len(walk[1]))
+        return min([await walked(judge) for _ in range(3)], key=lambda walk: len(walk[1]))
+
+
+async def test_a_warm_group_crosses_few_files_functions_and_calls() -> None:
+    result, calls = await warm_walk()
     assert result.status == "scored"
     files = {code.co_filename for code in calls}
     sys.stdout.write(f"a warm group: {len(files)} files, {len(set(calls))} functions, {len(calls)} calls\n")
     assert len(files) <= MOST_FILES
     assert len(set(calls)) <= MOST_FUNCTIONS
     assert len(calls) <= MOST_CALLS
+
+
+async def test_the_page_of_the_core_names_these_files_and_says_how_long_they_are() -> None:
+    page = (SOURCE.parents[1] / "docs" / "core.md").read_text(encoding="utf-8")
+    walk = page.partition("## What other settings add")[0]
+    _, calls = await warm_walk()
+    files = sorted({Path(code.co_filename).relative_to(SOURCE).as_posix() for code in calls})
+    rows = re.findall(r"^\| `([\w/]+\.py)`: (.+?) \|", walk, re.MULTILINE)
+    assert sorted(file for file, _ in rows) == files
+    called = {(code.co_filename, name) for code in calls for name in code.co_qualname.split(".")}
+    named = {(str(SOURCE / file), name) for file, names in rows for name in re.findall(r"(\w+)`", names)}
+    assert named - called == set()
+    others = re.findall(r"`(\w+/[\w/]*(?:\.py)?)`", page.removeprefix(walk))
+    assert [path for path in others if not (SOURCE / path).exists()] == []
+    lines = {file: (SOURCE / file).read_text(encoding="utf-8").count("\n") for file in files}
+    crossed = set[tuple[str, int]]()
+    for code in calls:
+        if not code.co_name.startswith("<"):
+            text, start = inspect.getsourcelines(code)
+            crossed |= {(code.co_filename, start + place) for place in range(len(text))}
+    sys.stdout.write("".join(f"{count:>7,} {file}\n" for file, count in lines.items()))
+    sys.stdout.write(f"{sum(lines.values()):>7,} lines, {len(crossed):,} of them in functions that the group calls\n")
+    said = re.search(r"These are (\d+) files with ([\d,]+) lines\. The .+? have ([\d,]+) of", page)
+    assert said, "docs/core.md does not say how long the files are"
+    number, whole, part = (int(figure.replace(",", "")) for figure in said.groups())
+    assert number == len(files)
+    assert abs(whole - sum(lines.values())) <= 100
+    assert abs(part - len(crossed)) <= 50

@@ -1,0 +1,147 @@
+"""Twenty questions of users: each is answered by one page, which the site's search finds first."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from scripts.site.pages import place
+
+from test_docs import anchors
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "out" / "site"
+
+QUESTIONS: dict[str, dict[str, str]] = {
+    "What does my trainer get if a judgment fails?": {
+        "failed judgment": "failure-contract.md#a-failed-judgment-in-each-trainer",
+        "judge fails TRL": "trainers/trl.md#when-judging-fails",
+        "judge fails verl": "trainers/verl.md#what-a-failure-does",
+    },
+    "How noisy is the judge, and how often do I ask it?": {
+        "noisy judge": "protocols.md#noisy-judges-orders-and-samples",
+        "repeat calls noise": "protocols.md#noisy-judges-orders-and-samples",
+    },
+    "What if thinking uses up the token limit?": {
+        "thinking token limit": "judges.md#thinking-reasoning-and-the-token-limit",
+        "reasoning cut off": "judges.md#thinking-reasoning-and-the-token-limit",
+        "the reasoning never ends": "judges.md#thinking-reasoning-and-the-token-limit",
+    },
+    "How do I turn thinking off, or on?": {
+        "turn off thinking": "judges.md#thinking-reasoning-and-the-token-limit",
+        "disable thinking": "judges.md#thinking-reasoning-and-the-token-limit",
+        "qwen3 enable_thinking": "judges.md#thinking-reasoning-and-the-token-limit",
+        "gpt-oss reasoning effort": "judges.md#thinking-reasoning-and-the-token-limit",
+    },
+    "What happens to long trajectories?": {
+        "long trajectories": "transcript.md#long-trajectories",
+        "context length exceeded": "troubleshooting.md#the-context-window",
+        "too long context window": "troubleshooting.md#the-context-window",
+    },
+    "Which rollouts form a group?": {
+        "which rollouts group": "groups-file.md#files-of-rollouts-which-rollouts-form-a-group",
+    },
+    "How do I judge again only what failed?": {
+        "judge only failed groups again": "ledger.md#retry-failed-groups-resume-a-run",
+        "retry failed": "ledger.md#retry-failed-groups-resume-a-run",
+        "rerun failed": "ledger.md#retry-failed-groups-resume-a-run",
+        "continue after crash": "ledger.md#retry-failed-groups-resume-a-run",
+        "resume": "ledger.md#retry-failed-groups-resume-a-run",
+    },
+    "How do I cap the dollars spent?": {
+        "dollar cap": "cost-and-limits.md#budgets-and-dollar-caps",
+        "spending limit": "cost-and-limits.md#budgets-and-dollar-caps",
+        "budget": "cost-and-limits.md#budgets-and-dollar-caps",
+    },
+    "How do I keep to a rate limit?": {
+        "rate limit": "cost-and-limits.md#rate-limits-requests-per-minute",
+        "requests per minute": "cost-and-limits.md#rate-limits-requests-per-minute",
+        "too many requests": "cost-and-limits.md#rate-limits-requests-per-minute",
+        "429": "troubleshooting.md#slow",
+    },
+    "Does the judge see images?": {
+        "images": "transcript.md#images-and-other-binary-data",
+        "multimodal": "transcript.md#images-and-other-binary-data",
+        "vision judge": "transcript.md#images-and-other-binary-data",
+    },
+    "How does each row get a rubric of its own?": {
+        "rubric per row": "rubrics.md#data-sets-with-a-rubric-per-row",
+        "rubric for each prompt": "rubrics.md#criteria-for-each-prompt",
+    },
+    "How do I set headers, certificates and a proxy?": {
+        "custom headers": "judges.md#headers-certificates-proxy",
+        "self-signed certificate": "judges.md#headers-certificates-proxy",
+        "proxy": "judges.md#headers-certificates-proxy",
+    },
+    "How do I run the judge on my own GPUs?": {
+        "own GPUs": "judges.md#a-judge-on-your-own-gpus",
+        "judge same GPU": "judges.md#judge-on-the-same-gpu-as-the-trainer",
+    },
+    "May the judge be of the policy's model family?": {
+        "same model family": "panels.md#self-preference-use-another-model-family",
+        "self-preference": "panels.md#self-preference-use-another-model-family",
+    },
+    "How do I use two rewards together?": {
+        "two rewards together": "hybrid.md",
+        "combine rewards": "hybrid.md",
+    },
+    "Can scores come from log-probabilities?": {
+        "log-probabilities": "protocols.md#expected-scores-from-log-probabilities",
+        "logprobs": "protocols.md#expected-scores-from-log-probabilities",
+    },
+    "How do I replay a run?": {
+        "replay": "ledger.md#replay-a-run",
+        "replay without network": "ledger.md#replay-a-run",
+    },
+    "How do I compare judges?": {
+        "compare judges": "start.md#compare-judges",
+        "best judge": "start.md#compare-judges",
+    },
+    "What should raise an alarm?": {
+        "alarm": "health.md#alarms",
+        "judge drift": "health.md",
+    },
+    "How do I judge on several nodes?": {
+        "several nodes": "judges.md#several-nodes",
+        "multi-node": "judges.md#several-nodes",
+        "multiple machines": "judges.md#several-nodes",
+    },
+}
+"""Questions, what their users type into the site's search, and the page and section that answers."""
+
+SEARCHES = {typed: answer for searches in QUESTIONS.values() for typed, answer in searches.items()}
+
+
+def test_each_of_twenty_questions_has_a_section_that_answers() -> None:
+    assert len(QUESTIONS) == 20
+    missing = []
+    for answer in SEARCHES.values():
+        page, _, anchor = answer.partition("#")
+        path = ROOT / "docs" / page
+        if not path.exists() or (anchor and anchor not in anchors(path)):
+            missing.append(answer)
+    assert missing == []
+
+
+def test_the_sites_search_finds_the_answer_of_each_question_first() -> None:
+    index = SITE / "search.json"
+    newest = max(path.stat().st_mtime for path in (ROOT / "docs").rglob("*.md"))
+    if not index.exists() or index.stat().st_mtime < newest:
+        pytest.skip("the site is not built from these pages: make docs")
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    command = [node, str(ROOT / "tests" / "site_search.js"), str(SITE)]
+    done = subprocess.run(
+        command, input=json.dumps([*SEARCHES]), capture_output=True, text=True, check=True, timeout=60
+    )
+    wrong = []
+    for (typed, answer), found in zip(SEARCHES.items(), json.loads(done.stdout), strict=True):
+        page, mark, anchor = answer.partition("#")
+        expected = place(f"docs/{page}").removesuffix(".md") + ".html" + mark + anchor
+        if found[:1] != [expected]:
+            wrong.append(f"{typed!r} finds {found[:1]}, and not {expected}")
+    assert wrong == []
