@@ -126,6 +126,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         ((*SCORE, "--ledger", "postgres://x"), "postgresql://x"),
         ((*SCORE, "--ledger", "mysql://x"), "sqlite:///FILE or postgresql://HOST/DATABASE"),
         ((*SCORE, "--config", "none.toml"), "--config belongs before the command"),
+        (("--judge", "x", *SCORE), "--judge belongs behind the command: calipers score"),
         ((*SCORE, "--price", "1"), "per million tokens"),
         *(((*SCORE, "--budget", budget), words) for budget, words in (
             ("5", "write usd=5"), ("euro=5", "no kind of budget"), ("usd=five", "write usd= and a number"),
