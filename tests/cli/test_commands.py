@@ -79,6 +79,7 @@ def test_help_shows_the_first_sentence_and_facts_and_help_all_headings_and_range
     assert places == sorted(places)
     assert places[1] < whole.index("--group-quorum N") < places[2]
     assert "[default: 8017; from 0 to 65535]" in whole
+    assert "[default: 0]" in whole  # of --seed
     assert "Groups:" not in short
 
 

@@ -15,7 +15,7 @@ import click
 from calipers._version import __version__
 from calipers.cli.messages import Interrupted, print_log_with, print_message
 from calipers.cli.options import Commands, command_tables
-from calipers.cli.settings_file import mistyped_variables, use_settings_file
+from calipers.cli.settings_file import flags_of, mistyped_variables, use_settings_file
 from calipers.errors import CalipersError
 
 _INTERRUPTED = 130
@@ -56,8 +56,8 @@ def app(context: click.Context, config: str | None, log_level: str | None) -> No
 
     calipers COMMAND --help shows a command's everyday options, and --help-all shows all. Each flag is also a key of a
     settings file (orders = 2) and an environment variable (CALIPERS_ORDERS). A flag wins over the environment, and the
-    environment over the file. ./calipers.toml is read unless --config names another file; it may not set addresses,
-    files and request parameters.
+    environment over the file. Without --config, ./calipers.toml is read; it may not set addresses, files and request
+    parameters.
     """
     if log_level is not None:
         context.with_resource(print_log_with(print_message, level=log_level))
@@ -73,23 +73,18 @@ def _with_place(error: click.ClickException) -> click.ClickException:
     """
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error
-    name, context = error.option_name, error.ctx
+    flag, context = error.option_name.removeprefix("--"), error.ctx
     if context.parent is None:
-        of = next((command for command in app.commands if name in _flags(app.commands[command])), None)
-        place = f"{name} belongs behind the command: calipers {of} ... {name} ..."
-        return error if of is None else click.UsageError(place, context)
-    if name in _flags(app):
+        of = next((name for name, command in app.commands.items() if flag in flags_of(command)), None)
+        problem = of and f"--{flag} belongs behind the command: calipers {of} ... --{flag} ..."
+    elif any(f"--{flag}" in option.opts for option in app.params):
         command = context.command_path.removeprefix("calipers ")
-        return click.UsageError(f"{name} belongs before the command: calipers {name} ... {command} ...", context)
-    known = _flags(context.command)
-    if "--param" not in known or get_close_matches(name, known, n=1, cutoff=0.75):
+        problem = f"--{flag} belongs before the command: calipers --{flag} ... {command} ..."
+    elif "param" in (known := flags_of(context.command)) and not get_close_matches(flag, known, n=1, cutoff=0.75):
+        problem = f"No such option --{flag}. Does the server take it? --param {flag.replace('-', '_')}=VALUE"
+    else:
         return error
-    parameter = f"--param {name.lstrip('-').replace('-', '_')}=VALUE"
-    return click.UsageError(f"No such option {name!r}. Does the server take it? {parameter}", context)
-
-
-def _flags(command: click.Command) -> list[str]:
-    return [flag for option in command.params for flag in option.opts]
+    return error if problem is None else click.UsageError(problem, context)
 
 
 def main() -> None:

@@ -51,7 +51,8 @@ class CommandOption(click.Option):
         self.section, self.guarded, self.rare = option.section or _REST, guarded, rare
         self._option = option
         default = option.unset or attributes.get("default", "")
-        self._default = f"default: {default:g}" if isinstance(default, float) else default and f"default: {default}"
+        default = f"{default:g}" if isinstance(default, float) else str(default)
+        self._default = default and f"default: {default}"
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the flag with its placeholder, and its help: the first sentence, or all of it."""
@@ -61,9 +62,8 @@ class CommandOption(click.Option):
         text = text if whole else f"{text.partition('. ')[0].removesuffix('.')}."
         choices = ", ".join(getattr(self.type, "choices", ()))
         facts = [choices if choices != self.metavar else "", "required" if self.required else self._default]
-        facts += (
-            [self._option.range.partition(" number ")[2], "may be repeated" if self.multiple else ""] if whole else []
-        )
+        if whole:
+            facts += [self._option.range.partition(" number ")[2], "may be repeated" if self.multiple else ""]
         shown = "; ".join(filter(None, facts))
         return f"{', '.join(self.opts)} {self.metavar or ''}".rstrip(), f"{text} [{shown}]" if shown else text
 
