@@ -22,8 +22,8 @@ QUESTIONS: dict[str, dict[str, str]] = {
         "judge fails verl": "trainers/verl.md#what-a-failure-does",
     },
     "How noisy is the judge, and how often do I ask it?": {
-        "noisy judge": "protocols.md#noisy-judges-orders-and-samples",
-        "repeat calls noise": "protocols.md#noisy-judges-orders-and-samples",
+        "noisy judge": "protocols.md#noise-and-position-bias-orders-and-samples",
+        "repeat calls noise": "protocols.md#noise-and-position-bias-orders-and-samples",
     },
     "What if thinking uses up the token limit?": {
         "thinking token limit": "judges.md#thinking-reasoning-and-the-token-limit",
@@ -57,10 +57,10 @@ QUESTIONS: dict[str, dict[str, str]] = {
         "budget": "cost-and-limits.md#budgets-and-dollar-caps",
     },
     "How do I keep to a rate limit?": {
-        "rate limit": "cost-and-limits.md#rate-limits-requests-per-minute",
-        "requests per minute": "cost-and-limits.md#rate-limits-requests-per-minute",
-        "too many requests": "cost-and-limits.md#rate-limits-requests-per-minute",
-        "429": "troubleshooting.md#slow",
+        "rate limit": "cost-and-limits.md#rate-limits-concurrency-requests-per-minute",
+        "requests per minute": "cost-and-limits.md#rate-limits-concurrency-requests-per-minute",
+        "too many requests": "cost-and-limits.md#rate-limits-concurrency-requests-per-minute",
+        "429": "troubleshooting.md#slow-judging",
     },
     "Does the judge see images?": {
         "images": "transcript.md#images-and-other-binary-data",
