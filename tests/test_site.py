@@ -88,7 +88,7 @@ def test_the_search_knows_no_changelog_and_ranks_guides_before_signatures() -> N
     found = search.for_users({"config": {}, "items": items})
     assert found["config"] == {}
     assert [(item["location"], item["weight"]) for item in found["items"]] == [
-        ("reference/a.html#a.b.C", 0.5), ("ledger.html#replay", 1),
+        ("reference/a.html#a.b.C", 0.3), ("ledger.html#replay", 1),
     ]  # fmt: skip
 
 

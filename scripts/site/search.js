@@ -1,15 +1,15 @@
 // The site's search, in the place of Zensical's worker and with its messages: sections ranked by BM25. A heading counts
 // more than the title of its page, and that more than text; word forms are alike; a word that a section lacks lowers its
 // rank and does not hide it.
-const FIELDS = [["title", 3], ["page", 1.5], ["text", 1]];
+const FIELDS = [["title", 5], ["page", 2], ["text", 1]];
 const COMMON = new Set("a an and are as at be by can do does for from has have how i if in is it me my no not of on or so that the this to was what when where which who why with you your".split(" "));
 const ENDINGS = "ations ation ators ator ating ated ates ate ments ment ities ity ings ing ions ion ible able ies ied ers er es ed ly s y e".split(" ");
 const SHOWN = 20;
 
-let sections = [], lengths = {}, index = new Map(); // index: stem -> section -> field -> ranges
+let sections = [], length = 0, index = new Map(); // the mean length of texts; stem -> section -> field -> ranges
 
 function stem(word) {
-  const ending = ENDINGS.find(one => word.endsWith(one) && word.length - one.length >= 3) ?? "";
+  const ending = ENDINGS.find(one => word.endsWith(one) && word.length >= Math.max(4, one.length + 4) - (one.length < 3)) ?? "";
   return word.slice(0, word.length - ending.length).replace(/([^aeiou])\1$/u, "$1");
 }
 
@@ -23,7 +23,6 @@ function read(items) {
   const titles = new Map(items.filter(item => item.level === 1).map(item => [item.location.split("#")[0], item.title]));
   sections = items.map(item => ({ ...item, page: item.level === 1 ? "" : titles.get(item.location.split("#")[0]) ?? "", count: {} }));
   for (const [field] of FIELDS) {
-    lengths[field] = 0;
     sections.forEach((section, id) => {
       section.count[field] = 0;
       for (const { start, end, word } of tokens(section[field])) {
@@ -34,9 +33,9 @@ function read(items) {
         if (!places.has(id)) places.set(id, {});
         (places.get(id)[field] ??= []).push({ start, end, value: end - start });
       }
-      lengths[field] += section.count[field] / sections.length;
     });
   }
+  length = sections.reduce((sum, section) => sum + section.count.text, 0) / sections.length;
 }
 
 function stems(word) { // an unknown word stands for those that begin with as much of it as any does
@@ -63,7 +62,8 @@ function search(input) {
       let score = 0;
       for (const [field, weight] of FIELDS) {
         const count = places[field]?.length ?? 0;
-        score += weight * count / (count + 0.6 + 0.6 * sections[id].count[field] / lengths[field]);
+        const long = field === "text" ? sections[id].count.text / length : 1;
+        score += weight * count / (count + 0.6 + 0.6 * long);
       }
       if (score > (best.get(id)?.score ?? 0)) best.set(id, { score, places });
     }

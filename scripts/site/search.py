@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 _LEFT_OUT: Final = {"changes.html", "benchmarks.html", "performance.html", "pages.html"}
-_WEIGHTS: Final = {"Trainers": 0.8, "Study": 0.7, "Reference": 0.5, "Project": 0.5}
+_WEIGHTS: Final = {"Trainers": 0.9, "Study": 0.7, "Reference": 0.3, "Project": 0.3}
 """By section of the navigation; guides have 1."""
 
 
