@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -109,5 +109,9 @@ def last_place(place: float) -> float:
     return float(place == 1)
 
 
-CURVES: Final = {"first": first_place, "last": last_place, "ends": PositionCurve((0.5, -0.5, 0.5))}
+CURVES: Final[Mapping[str, Callable[[float], float]]] = {
+    "first": first_place,
+    "last": last_place,
+    "ends": PositionCurve((0.5, -0.5, 0.5)),
+}
 """Position bias by name, beside the linear curve that PositionBias has without a name."""
