@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,11 @@ async def test_unread_may_be_linked_to_length():
 
 def test_curves_of_position_bias():
     places = [0, 0.25, 0.5, 0.75, 1]
-    curves = {**CURVES, "own": PositionCurve((1.0, 0.0, 4.0)), "level": PositionCurve((3.0,))}
+    curves: dict[str, Callable[[float], float]] = {
+        **CURVES,
+        "own": PositionCurve((1.0, 0.0, 4.0)),
+        "level": PositionCurve((3.0,)),
+    }
     assert {name: [curve(place) for place in places] for name, curve in curves.items()} == {
         "first": [1, 0, 0, 0, 0],
         "last": [0, 0, 0, 0, 1],
