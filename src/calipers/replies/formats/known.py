@@ -20,7 +20,7 @@ from calipers.errors import ConfigError
 Reads: TypeAlias = Literal["choice", "scores", "verdict", "ranking"]
 Numbers: TypeAlias = Literal["one", "each", "any", "listed", "named"]
 
-_END = r"(?=[\s*_\"'`)\]}]{0,4}(?:\Z|\n|[.;!](?!\d)|</|<\||[ \t]{1,2}(?:(?-i:[A-Z][a-z])|[-–—(])))"
+_END = r"(?=[\s*_\"'`)\]}]{0,4}(?:\Z|\n|[.;!](?!\d)|</|<\||[ \t]{1,2}(?:(?-i:[A-Z][a-z])|[-–—(\[])))"
 _OPEN, _CLOSE = r"[\s*_\"'`(\[]{0,6}", r"[\s*_\"'`)\]]{0,6}"
 _SCORE = r"(?:(?:final|overall|total)\s)?(?:score|result|rating|verdict)s?"
 _PLACES: Final = {
