@@ -126,7 +126,8 @@ def test_numbers_under_other_keys_are_no_scores_in_any_form(key: str):
     damaged = whole.replace("42", "42,")
     headed = [f"{key}:\nKB: 53\nBC: 42\n", f"{key}: " + OWN, f'"{key}": {{\n"KB": 53,\n"BC": 42\n}}']
     forms = [whole, damaged, "So: " + whole, "// x\n" + whole]
-    assert mismatches(dict.fromkeys(forms, "keys that were asked") | dict.fromkeys(headed, "words around")) == []
+    assert mismatches(dict.fromkeys(forms, "keys that were asked")) == []
+    assert mismatches(dict.fromkeys(headed, "words around")) == []
     assert [text for text in headed if extract_scores(text, IDS, scale=(0, 100)).doubted] == []
     assert mismatches({f"KB: 90\nBC: 10\n{key}:\nNone.\n": "words around"}) == []
 
