@@ -20,7 +20,7 @@ from calipers.errors import ConfigError
 Reads: TypeAlias = Literal["choice", "scores", "verdict", "ranking"]
 Numbers: TypeAlias = Literal["one", "each", "any", "listed", "named"]
 
-_END = r"(?=[\s*_\"'`)\]}]{0,4}(?:\Z|\n|[.;!](?!\d)|</|<\||[ \t]{1,2}(?:(?-i:[A-Z][a-z])|[-–—(\[])))"
+_END = r"(?=[\s*_\"'`)\]}]{0,4}(?:\Z|\n|[.;!](?!\d)|</|<\||[ \t]{1,2}(?:(?-i:[A-Z][a-z])|[-–—(])))"
 _OPEN, _CLOSE = r"[\s*_\"'`(\[]{0,6}", r"[\s*_\"'`)\]]{0,6}"
 _SCORE = r"(?:(?:final|overall|total)\s)?(?:score|result|rating|verdict)s?"
 _PLACES: Final = {
@@ -33,7 +33,7 @@ _PLACES: Final = {
     "result tag": (
         (
             rf"\[(?:RESULT|SCORE)\s?\][*_:\s]{{0,5}}(?:{_SCORE}(?:\s(?:of|is))?[\s:]{{0,3}})?(?:(?:the\s)?RESPONSE\s)?"
-            rf"{_OPEN}VALUE{_END}"
+            rf"{_OPEN}VALUE(?:{_END}|(?=[^\n]*\[(?:RESULT|SCORE)))"
         ),
         r"\[(?:RESULT|SCORE)[:\s]{1,3}(?:RESPONSE\s)?VALUE\s?\]",
     ),
