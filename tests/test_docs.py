@@ -311,6 +311,17 @@ def test_every_provider_is_documented_with_its_address_and_key() -> None:
         assert (f"`{provider.key}`" if provider.key else "none") in row[0], name
 
 
+def test_the_messages_that_troubleshooting_explains_are_those_of_the_code() -> None:
+    package = Path(calipers.__file__).parent
+    files = [path for path in package.rglob("*") if path.suffix in {".py", ".toml"}]
+    source = " ".join(re.sub(r'"\s*\n\s*f?"', "", path.read_text(encoding="utf-8")) for path in files)
+    explained = re.search(r"## Everything abstained(?s:.*?)## The context", text_of("troubleshooting.md"))
+    assert explained
+    messages = re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\| (`.+?) \|", explained[0], re.MULTILINE)))
+    parts = [part.strip() for message in messages for part in message.split("...")]
+    assert [part for part in parts if part not in source and part != "HTTP 404"] == []
+
+
 def test_every_file_and_folder_that_the_design_page_names_exists() -> None:
     for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", text_of("design.md")):
         assert (ROOT / path).exists() or any(Path(calipers.__file__).parent.rglob(path.rstrip("/"))), path
