@@ -7,7 +7,6 @@ sentence and the remedy, never a traceback.
 from __future__ import annotations
 
 import sys
-from difflib import get_close_matches
 
 import click
 
@@ -79,8 +78,13 @@ def _with_place(error: click.ClickException) -> click.ClickException:
         return error
     name = error.option_name
     if not any(name in option.opts for option in app.params):
+        from calipers.config.arguments import OURS  # noqa: PLC0415 - --help stays quick
+        from calipers.config.option import nearest_name  # noqa: PLC0415 - likewise
+
         known = [flag for option in error.ctx.command.params for flag in option.opts]
-        if "--param" not in known or get_close_matches(name, known, n=1, cutoff=0.75):
+        near = nearest_name(name, known)
+        error.possibilities = None if near is None else [near]
+        if near or "--param" not in known or name[:2] != "--" or name[2:] in OURS:
             return error
         parameter = f"--param {name.lstrip('-').replace('-', '_')}=VALUE"
         return click.UsageError(f"No such option {name!r}. Does the server take it? {parameter}", error.ctx)

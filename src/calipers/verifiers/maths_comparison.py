@@ -43,7 +43,8 @@ _LETTERS: Final = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _PERCENT: Final = re.compile(r"\\?%|\s*(?:\\text\s*\{\s*)?\bpercent\b(?:\s*\})?")
 _OPTION: Final = re.compile(r"\(?([A-Z])\)?")
 _UNREAD: Final = re.compile(
-    r"\?|:|\}\d\d|\\[dt]?frac\s*\d{3}|\\(?:mathbb|emptyset|varnothing|ldots|dots|cdots)(?![a-zA-Z])"
+    r"\?|:|\}\d\d|\\[dt]?frac\s*\d{3}"
+    r"|\\(?:mathbb|emptyset|varnothing|ldots|dots|cdots|overline|bar|equiv|[pb]?mod)(?![a-zA-Z])"
 )
 _POINTS: Final = tuple(map(sympy.Rational, ("-137/100", "-61/100", "43/100", "179/100", "314/100")))
 _EXACT, _ROUNDED, _CLOSE = 1e-60, 1e-12, 0.02
@@ -55,8 +56,10 @@ def compare(expected: str, given: str) -> Compared:
     letters = [_OPTION.fullmatch(side) for side in (gold, text)]
     if gold == text or (gold.isalpha() and len(gold) > 1 and gold.casefold() == text.casefold()):
         met: bool | None = True
-    elif not re.search(r"[^\W_]", text):
+    elif not re.search(r"[^\W_]|[{∅∞]", given):
         met = False
+    elif gold.replace(",", ".") == text.replace(",", "."):
+        met = None  # a decimal comma
     elif letters[0] and letters[1]:
         met = letters[0][1] == letters[1][1]
     else:
@@ -95,7 +98,16 @@ def _compare_formulas(expected: str, given: str) -> bool | None:
         and all(isinstance(side, sympy.Expr) for side in (left, right))
     ):
         met = _equal(left, 100 * right) if "%" in gold_words else _equal(100 * left, right)
+    has_constant = "C" in gold and "C" in answer
+    if not met and (has_constant or (gold_words != words and _may_differ_by_unit(left, right))):
+        return None
     return met
+
+
+def _may_differ_by_unit(left: Any, right: Any) -> bool:
+    """Whether a unit, or a word such as million, may account for the difference of two answers."""
+    ratio = left / right if left.is_Number and right.is_Number and left and right else sympy.S.Half
+    return _symbols(left) != _symbols(right) or bool(sympy.log(abs(ratio), 10).is_integer)
 
 
 def _plain(text: str) -> str:
@@ -135,15 +147,21 @@ def _read(text: str) -> Any:
 def _equal(left: Any, right: Any) -> bool | None:
     if isinstance(left, sympy.Expr) and isinstance(right, sympy.Expr):
         return _equal_expressions(_with_imaginary_unit(left), _with_imaginary_unit(right))
+    bounds = [bool(side.atoms(sympy.Rel) - side.atoms(sympy.Eq)) for side in (left, right)]
+    if bounds[0] != bounds[1]:
+        try:  # an inequality, and perhaps the interval that it describes
+            left, right = (side.as_set() if bound else side for side, bound in zip((left, right), bounds, strict=True))
+        except (AttributeError, NotImplementedError):
+            return None
     if _is_verified(left, right, 12):
         sets = [isinstance(side, sympy.FiniteSet) for side in (left, right)]
         expressions = [isinstance(side, sympy.Tuple | sympy.Expr) for side in (left, right)]
         return None if any(sets) and any(expressions) else True
-    if _symbols(left) != _symbols(right) and _symbols(left) and _symbols(right):
-        return None
-    if isinstance(left, sympy.MatrixBase) != isinstance(right, sympy.MatrixBase):
-        return None  # a vector may be written as a point
-    return None if _is_verified(left, right, 2) else False
+    names, relations = [_symbols(side) for side in (left, right)], [side.has(sympy.Rel) for side in (left, right)]
+    perhaps_family = all(names) and (names[0] != names[1] or not all(relations))
+    perhaps_whole = all(bounds) and names[0] | names[1] <= set("ijklmn")
+    perhaps_point = isinstance(left, sympy.MatrixBase) != isinstance(right, sympy.MatrixBase)  # as a vector
+    return None if perhaps_family or perhaps_whole or perhaps_point or _is_verified(left, right, 2) else False
 
 
 def _is_verified(left: Any, right: Any, digits: int) -> bool:
