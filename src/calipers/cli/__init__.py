@@ -83,9 +83,8 @@ def _with_place(error: click.ClickException) -> click.ClickException:
 
         known = [flag for option in error.ctx.command.params for flag in option.opts]
         near = nearest_name(name, known)
-        error.possibilities = None if near is None else [near]
         if near or "--param" not in known or name[:2] != "--" or name[2:] in OURS:
-            return error
+            return click.NoSuchOption(name, possibilities=[near] if near else None, ctx=error.ctx)
         parameter = f"--param {name.lstrip('-').replace('-', '_')}=VALUE"
         return click.UsageError(f"No such option {name!r}. Does the server take it? {parameter}", error.ctx)
     command = error.ctx.command_path.removeprefix("calipers ")

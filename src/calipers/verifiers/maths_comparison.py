@@ -158,7 +158,8 @@ def _equal(left: Any, right: Any) -> bool | None:
         expressions = [isinstance(side, sympy.Tuple | sympy.Expr) for side in (left, right)]
         return None if any(sets) and any(expressions) else True
     names, relations = [_symbols(side) for side in (left, right)], [side.has(sympy.Rel) for side in (left, right)]
-    perhaps_family = all(names) and (names[0] != names[1] or not all(relations))
+    is_expression = isinstance(left, sympy.Expr) or isinstance(right, sympy.Expr)
+    perhaps_family = all(names) and (names[0] != names[1] or not (all(relations) or is_expression))
     perhaps_whole = all(bounds) and names[0] | names[1] <= set("ijklmn")
     perhaps_point = isinstance(left, sympy.MatrixBase) != isinstance(right, sympy.MatrixBase)  # as a vector
     return None if perhaps_family or perhaps_whole or perhaps_point or _is_verified(left, right, 2) else False

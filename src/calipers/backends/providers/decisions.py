@@ -73,8 +73,8 @@ class Decisions(HttpBackend):
             raise PermanentError("not_found", why, fatal=True) from error
         body = reply_json(reply, self.peer)
         with attach_usage(body.get("usage")):
-            if error := error_in(body):
-                raise error_in_200(error, reply, self.peer)
+            if problem := error_in(body):
+                raise error_in_200(problem, reply, self.peer)
             try:
                 chances = {key: _chances(answer) for key, answer in _answers(body["answers"], keys).items()}
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
