@@ -54,6 +54,8 @@ VERDICTS: list[tuple[str, dict[str, bool | None]]] = [
     (r"\emptyset", {r"\boxed{\{\}}": None, r"\boxed{∅}": None, r"\boxed{?}": False}),
     (r"\infty", {r"\boxed{∞}": None}),
     ("5 km", {r"\boxed{5000 m}": None, r"\boxed{6}": False}),
+    ("3 m", {r"\boxed{300 cm}": None}),
+    ("C(h)=4h+4", {"C(h)=5h+4": False}),
     ("3 million", {r"\boxed{3000000}": None}),
     ("1.5", {r"\boxed{1,5}": None}),
     (r"x \equiv 3 \pmod 7", {r"\boxed{x \equiv 10 \pmod 7}": None}),

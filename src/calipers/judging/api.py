@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from inspect import signature
 
 from calipers.backends.names import split_judge_name
 from calipers.backends.providers.known import RequestTarget, provider_of, request_target
@@ -78,26 +77,18 @@ def _as_judge(
 
 
 def _require_none(options: Mapping[str, object], function: str) -> None:
-    """Raise ConfigError for ``options`` that a caller gave a ``function`` without such arguments: where they belong."""
-    for name in options:
-        raise ConfigError(f"{function}() has no argument {name!r}{_where_it_belongs(name)}")
-
-
-def _where_it_belongs(name: str) -> str:
-    """Return where a caller passes an argument that the function does not have, as the end of a sentence."""
-    if name in _SCORE_GROUPS:
-        return ": score_groups(groups, judge) has it"
+    """Raise ConfigError for an argument that a caller gave a ``function`` without it: where it belongs."""
     known = flat_options()
-    argument = f"{name}=" if name in GROUPS else known[name].argument if name in known else None
-    if argument is None and (near := nearest_name(name, known.keys() | GROUPS.keys())):
-        return f". Did you mean {near}?"
-    if argument is None:
-        return f': a parameter of the request is for a Judge, Judge(..., calls={{"params": {{"{name}": ...}}}})'
-    shown = f"{argument}..." if argument.endswith("=") else argument
-    return f": pass a Judge, Judge(..., {shown})"
-
-
-_SCORE_GROUPS = signature(score_groups).parameters.keys() - {"options"}
+    for name in options:
+        argument = f"{name}=..." if name in GROUPS else f'calls={{"params": {{"{name}": ...}}}}'
+        if name in known:
+            argument = known[name].argument + ("..." if not known[name].group else "")
+        where = f": pass a Judge, Judge(..., {argument})"
+        if name in {"concurrency", "ordered", "on_error"}:
+            where = ": score_groups(groups, judge) has it"
+        elif name not in known and (near := nearest_name(name, known.keys() | GROUPS.keys())) not in {None, name}:
+            where = f". Did you mean {near}?"
+        raise ConfigError(f"{function}() has no argument {name!r}{where}")
 
 
 def _address_and_key(name: str) -> RequestTarget | None:

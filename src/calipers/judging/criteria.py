@@ -43,9 +43,7 @@ def with_gradable_rubrics(
     for problem in sorted({problem for problem in problems.values() if problem}):
         members = sorted(view.candidates[item].members[0] for item, why in problems.items() if why == problem)
         names = ", ".join(repr(view.ids[member]) for member in members)
-        notes.append(
-            f"not graded: {f'trajectory {names}' if len(members) < len(problems) else 'every trajectory'}: {problem}"
-        )
+        notes.append(f"not graded: {names if len(members) < len(problems) else 'every trajectory'}: {problem}")
     rubrics = tuple(None if problems[item] else rubric for item, rubric in enumerate(view.rubrics))
     return replace(view, rubrics=rubrics), tuple(notes)
 

@@ -46,6 +46,7 @@ _UNREAD: Final = re.compile(
     r"\?|:|\}\d\d|\\[dt]?frac\s*\d{3}"
     r"|\\(?:mathbb|emptyset|varnothing|ldots|dots|cdots|overline|bar|equiv|[pb]?mod)(?![a-zA-Z])"
 )
+_CONSTANT: Final = re.compile(r"(?<![A-Za-z\\])C(?!\()")
 _POINTS: Final = tuple(map(sympy.Rational, ("-137/100", "-61/100", "43/100", "179/100", "314/100")))
 _EXACT, _ROUNDED, _CLOSE = 1e-60, 1e-12, 0.02
 
@@ -92,22 +93,19 @@ def _compare_formulas(expected: str, given: str) -> bool | None:
     if left is None or right is None:
         raise _UnclearError(f"{expected if left is None else given!r:.80} cannot be read as a formula")
     met = _equal(left, right)
-    if (
-        not met
-        and ("%" in gold_words) != ("%" in words)
-        and all(isinstance(side, sympy.Expr) for side in (left, right))
-    ):
-        met = _equal(left, 100 * right) if "%" in gold_words else _equal(100 * left, right)
-    has_constant = "C" in gold and "C" in answer
-    if not met and (has_constant or (gold_words != words and _may_differ_by_unit(left, right))):
-        return None
-    return met
+    if not met and gold_words != words and all(isinstance(side, sympy.Expr) for side in (left, right)):
+        if ("%" in gold_words) != ("%" in words):
+            met = _equal(left, 100 * right) if "%" in gold_words else _equal(100 * left, right)
+        met = None if not met and _may_be_units(left, right) else met
+    return None if not met and _CONSTANT.search(gold) and _CONSTANT.search(answer) else met
 
 
-def _may_differ_by_unit(left: Any, right: Any) -> bool:
-    """Whether a unit, or a word such as million, may account for the difference of two answers."""
-    ratio = left / right if left.is_Number and right.is_Number and left and right else sympy.S.Half
-    return _symbols(left) != _symbols(right) or bool(sympy.log(abs(ratio), 10).is_integer)
+def _may_be_units(left: Any, right: Any) -> bool:
+    """Whether two expressions differ as units do, or a word such as million; a letter may be a unit."""
+    if any((side / letter).is_number for side in (left, right) for letter in side.free_symbols):
+        return True
+    one, other = (side.subs(dict.fromkeys(side.free_symbols, 1)) for side in (left, right))
+    return bool(one and other and sympy.log(abs(one / other), 1000).is_integer)
 
 
 def _plain(text: str) -> str:
