@@ -493,11 +493,14 @@ async def test_an_argument_that_score_group_lacks_is_sent_where_it_belongs():
         ({"reward_range": (0, 2)}, r'reward=\{"range": \.\.\.\}'),
         ({"on_error": print}, r"score_groups\(groups, judge\) has it"),
         ({"ordrs": 2}, "Did you mean orders"),
+        ({"temperature": 0}, r'calls=\{"params": \{"temperature": \.\.\.\}\}'),
         ({"rubric": {"criteria": []}}, "is text here: for criteria use Judge"),
     ]
     for options, words in cases:
         with pytest.raises(ConfigError, match=words):
             await calipers.score_group(GROUP, "embedded", **options)
+    with pytest.raises(ConfigError, match=r"score_groups\(\) has no argument 'orders': pass a Judge"):
+        calipers.score_groups([GROUP], "embedded", orders=2)
     with pytest.raises(ConfigError, match="is not used with a Judge"):
         await calipers.score_group(GROUP, calipers.Judge("embedded"), rubric="Be kind.")
 

@@ -11,13 +11,13 @@ import os
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from calipers.cli.options import CommandOption
+from calipers.config.option import nearest_name
 from calipers.errors import ConfigError
 
 _FOUND: Final = "calipers.toml"
@@ -25,8 +25,6 @@ _SECRETS: Final = re.compile(r"(?:.*-)?(?:key|token|secret|password|credential)s
 _OF_CALIPERS: Final = {"config": "CALIPERS_CONFIG", "log-level": "CALIPERS_LOG_LEVEL"}
 """Flags of ``calipers`` itself, which stand before a command, with their variables."""
 _PREFIX: Final = "CALIPERS_"
-_NEAR: Final = 0.8
-"""Others may use the prefix, too: only a name as similar to a variable of calipers, without it, is a mistake."""
 
 
 def use_settings_file(path: str | None, context: click.Context, app: click.Group) -> None:
@@ -129,8 +127,8 @@ def _require_known(key: str, known: Collection[str], command: str = "") -> None:
         )
     if flag in _OF_CALIPERS:
         raise ConfigError(f"{where}: write calipers --{flag} ... before the command, or set {_OF_CALIPERS[flag]}")
-    near = get_close_matches(flag, list(known), n=1)
-    hint = f"Did you mean {near[0]}?" if near else f"calipers {command or 'COMMAND'} --help lists the flags."
+    near = nearest_name(flag, known)
+    hint = f"Did you mean {near}?" if near else f"calipers {command or 'COMMAND'} --help lists the flags."
     raise ConfigError(f"{where}: unknown key. {hint}")
 
 
@@ -141,5 +139,5 @@ def mistyped_variables(app: click.Group) -> Iterator[tuple[str, str]]:
     known |= set(_OF_CALIPERS)
     for name in variables:
         flag = _flag(name.lower())
-        if flag not in known and (near := get_close_matches(flag, known, n=1, cutoff=_NEAR)):
-            yield _PREFIX + name, _PREFIX + near[0].replace("-", "_").upper()
+        if flag not in known and (near := nearest_name(flag, known)):
+            yield _PREFIX + name, _PREFIX + near.replace("-", "_").upper()

@@ -6,7 +6,6 @@ A text that cannot be read raises a ConfigError that names the flag and shows ho
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -91,8 +90,6 @@ def read_budget(texts: Sequence[str]) -> dict[str, float]:
             budget[kind] = float(amount)
         except ValueError:
             raise ConfigError(f"--budget {text}: write {kind}= and a number, as in {_BUDGETS[kind]}") from None
-        if not 0 < budget[kind] < math.inf:
-            raise ConfigError(f"--budget {text}: it must be a finite number above 0, as in {_BUDGETS[kind]}")
         if kind != "usd" and not budget[kind].is_integer():
             raise ConfigError(f"--budget {text}: {kind} are counted whole, as in {_BUDGETS[kind]}")
     return budget

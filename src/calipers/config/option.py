@@ -251,7 +251,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known option or setting that ``name`` is probably a misspelling of, if any."""
-    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.75)), None)
 
 
 def _without_secrets(value: Any) -> Any:

@@ -40,8 +40,8 @@ def with_gradable_rubrics(
         else why_ungradable(rubric, grading)
         for item, rubric in enumerate(view.rubrics)
     }
-    for problem in dict.fromkeys(filter(None, problems.values())):
-        members = [view.candidates[item].members[0] for item, why in problems.items() if why == problem]
+    for problem in sorted({problem for problem in problems.values() if problem}):
+        members = sorted(view.candidates[item].members[0] for item, why in problems.items() if why == problem)
         who = f"trajectory {', '.join(repr(view.ids[member]) for member in members)}"
         notes.append(f"not graded: {who if len(members) < len(problems) else 'all trajectories'}: {problem}")
     rubrics = tuple(None if problems[item] else rubric for item, rubric in enumerate(view.rubrics))
