@@ -173,7 +173,6 @@ class Ledger(LedgerFile, WritableLedger):
         require_database(self.path)
         self._scheduled: set[asyncio.AbstractEventLoop] = set()
         self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
-        self._failed = False  # whether the last write failed; what it should have written is queued again
         self._locked_since: float | None = None
         # True after another process, or another event loop of this process, has written to the ledger.
         self.shared = False
@@ -221,11 +220,6 @@ class Ledger(LedgerFile, WritableLedger):
         with self._lock, self._translated("written"), self._long_wait():
             cursor = self._connection.execute(statement, values)
             return int(cursor.lastrowid or 0)
-
-    async def require_writable(self) -> None:
-        """Raise LedgerError if the last write failed, and fails again now."""
-        if self._failed:
-            await self.commit()
 
     async def commit(self) -> None:
         """Wait until all queued writes to the ledger are committed. Many waiters share a transaction.

@@ -46,7 +46,9 @@ _MARK: Final = "served"
 """The key of a recorded group under which the server notes the group's name, run and size, and its digest if whole."""
 
 NO_MESSAGES: Final = "it has no messages, so there is nothing to judge"
-LATE: Final = "it arrived after its group had been closed, so its group was judged, or given up, without it"
+LATE: Final = (
+    "it arrived after its group was closed, or was reported lost, so its group is judged, or given up, without it"
+)
 _ROUTING: Final = (
     "if several servers share the ledger, a proxy must send all requests for a group to the same one: route them by "
     "the header X-Group-Id"
@@ -207,7 +209,9 @@ class Collector:
             )
         self._require_shared(group, sent)
         place = next((spot for spot in group.places if spot.number == sent.number), None)
-        if place is not None:
+        if place is not None and place.seen == digest([]):  # as after a restart: the ledger has no lost rollout
+            place = None
+        elif place is not None:
             if place.seen not in {sent.seen, digest(trajectory.messages)}:
                 raise conflict(
                     f"rollout {sent.number} of group {sent.title!r} arrived before with other messages; an index "

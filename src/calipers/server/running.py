@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("calipers.server")
 
 _BACKLOG = 4096
-_KEEP_ALIVE = 75
 _CLOSE_EVERY = 0.1
 _TO_SEND = 2
 """Seconds, after the grace of the end is over, in which the last answers are sent before connections are cut."""
@@ -101,6 +100,7 @@ async def serve(
     import uvicorn  # noqa: PLC0415 - --help stays quick
 
     from calipers.server.app import server_app  # noqa: PLC0415 - likewise
+    from calipers.server.connection import BoundedProtocol  # noqa: PLC0415 - likewise
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -118,7 +118,7 @@ async def serve(
 
     config: Any = uvicorn.Config(
         server_app(service),
-        http=_bounded_protocol(),
+        http=BoundedProtocol,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -126,7 +126,7 @@ async def serve(
         proxy_headers=False,
         ws="none",
         backlog=_BACKLOG,
-        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_keep_alive=math.ceil(limits.HEADER_SECONDS),
         timeout_graceful_shutdown=math.ceil(grace) + _TO_SEND,
     )
     server = Server(config)
@@ -149,45 +149,3 @@ async def _close_idle(connections: set[Any]) -> None:
         for connection in list(connections):
             connection.shutdown()
         await asyncio.sleep(_CLOSE_EVERY)
-
-
-def _bounded_protocol() -> Any:
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415 - --help stays quick
-
-    class Protocol(HttpToolsProtocol):
-        """A connection that is closed if the headers of a request are too many or do not arrive in time."""
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._expect_headers()
-
-        def _expect_headers(self) -> None:
-            self.unread = 0.0
-            self.too_slow = self.loop.call_later(limits.HEADER_SECONDS, self.transport.close)
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self.too_slow.cancel()
-            self._expect_headers()
-
-        def on_header(self, name: bytes, value: bytes) -> None:
-            if len(self.headers) == limits.MOST_FIELDS:
-                raise ValueError("too many headers")  # it ends the connection
-            super().on_header(name, value)
-
-        def on_headers_complete(self) -> None:
-            self.unread = -math.inf
-            self.too_slow.cancel()
-            super().on_headers_complete()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self.unread += len(data)
-            if self.unread > limits.MOST_HEADERS:
-                self.transport.close()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self.too_slow.cancel()
-            super().connection_lost(exc)
-
-    return Protocol

@@ -189,20 +189,26 @@ class PostgresLedger(_Database, WritableLedger):
         self._written = asyncio.run_coroutine_threadsafe(self._write_all(), self._thread.loop)
 
     async def _write_all(self) -> None:
-        """Write until the queue is empty. What is queued during a transaction shares the next one."""
+        """Write until the queue is empty, or nobody waits for what failed. What is queued meanwhile comes next."""
         while True:
             with self._lock:
-                pending, self._pending = self._pending, {}
                 waiting, self._waiting = self._waiting, []
-                if not pending and not waiting:
+                if not waiting and (self._failed or not self._pending):
                     self._writing = False
                     return
+                pending, self._pending = self._pending, {}
             error: LedgerError | None = None
-            if pending:
-                try:
+            try:
+                if pending:
                     await self._writer.run("written", partial(self._write, pending))
-                except LedgerError as caught:
-                    error = caught
+                self._failed = False
+            except LedgerError as caught:
+                error = caught
+                self._failed = not isinstance(caught.__cause__, ValueError | TypeError | asyncpg.DataError)
+                with self._lock:
+                    for statement, rows in self._pending.items() if self._failed else ():
+                        pending.setdefault(statement, []).extend(rows)
+                    self._pending = pending if self._failed else self._pending
             _wake(waiting, error)
 
     async def _write(self, pending: dict[str, list[Row]], connection: asyncpg.Connection) -> None:
