@@ -249,7 +249,9 @@ async def test_no_request_keeps_the_others_waiting(faulty: FaultyServer):
     requests.append(group("a", "b", rubric={"criteria": [{"text": f"c{n}", "points": 1} for n in range(30_000)]}))
     requests.append(group("a", "b", tools=[{"type": "function", "function": {"name": f"f{n}"}} for n in range(30_000)]))
     requests.append(("/openrlhf?group_size=2", {"query": ["p a"] * 1000, "prompts": ["p"] * 1000}))
-    async with served(faulty, judge={"deadline": 2.0}) as server:
+    large = {"query": [f"p {n}" for n in range(4096)], "prompts": ["p"] * 4096}
+    requests.append(("/openrlhf?group_size=4096", large))
+    async with served(faulty, rollouts=5000, judge={"deadline": 2.0}) as server:
         for path, body in requests:
             sent = json.dumps(body).encode()
             waiting = asyncio.ensure_future(server.post(path, io.BytesIO(sent), headers={"Prefer": "wait=10"}))

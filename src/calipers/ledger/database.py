@@ -125,8 +125,6 @@ class ReadableLedger(ABC):
     """A ledger that can be queried. Use it as a context manager, or close it."""
 
     remedy_of_damage: str
-    runs_recorded: bool = True
-    """False for a file that has no tables yet."""
 
     @property
     @abstractmethod

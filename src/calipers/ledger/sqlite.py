@@ -121,7 +121,6 @@ class FileReader(LedgerFile):
             self._connection = self._opened()
             try:
                 self._require_readable()
-                self.runs_recorded = self._found_format() == FORMAT
             except BaseException:
                 self._connection.close()
                 raise

@@ -22,7 +22,7 @@ from calipers.ledger import WritableLedger, group_digest
 from calipers.ledger.answers import require_object
 from calipers.ledger.calls import SingleFlight
 from calipers.pacing import STEPS_ARE_LONG
-from calipers.server.limits import LARGE, Room, WaitingError, caller_gone, conflict, draining
+from calipers.server.limits import LARGE, MANY, Room, WaitingError, caller_gone, conflict, draining
 from calipers.trainers.cohorts import UNNAMED, MemberResult, member_results, read_common_fields
 from calipers.trainers.run import JudgedRun
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
@@ -397,7 +397,7 @@ class Collector:
             self._spawn(self._answered_before(group, why))
 
     async def _judged(self, group: Group, judged: TrajectoryGroup, members: Sequence[Place]) -> None:
-        STEPS_ARE_LONG.set(group.held > LARGE)
+        STEPS_ARE_LONG.set(group.held > LARGE or group.members > MANY)
         try:
             async with asyncio.timeout_at(group.ends) as limited:
                 result = await self._score(judged)
