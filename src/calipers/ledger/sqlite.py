@@ -115,7 +115,6 @@ class FileReader(LedgerFile):
     def __init__(self, location: str | Path) -> None:
         self.path = ledger_path(location)
         require_existing(self.path)
-        require_database(self.path)
         self._lock = threading.RLock()
         with self._translated("read"):
             self._connection = self._opened()
@@ -169,7 +168,6 @@ class Ledger(LedgerFile, WritableLedger):
         super().__init__()
         self.path = ledger_path(location)
         require_regular(self.path) if create else require_existing(self.path)
-        require_database(self.path)
         self._scheduled: set[asyncio.AbstractEventLoop] = set()
         self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
         self._locked_since: float | None = None
@@ -348,20 +346,11 @@ def require_existing(path: Path) -> None:
         raise LedgerError(f"{path}: is empty, so no run is recorded in it.")
 
 
-def require_database(path: Path) -> None:
-    """Raise LedgerError for a file that never was a ledger: a text, a picture."""
-    with suppress(OSError), path.open("rb") as file:
-        if (start := file.read(len(_MAGIC))) and start != _MAGIC:
-            raise LedgerError(
-                f"{path}: is no ledger, but another kind of file; `calipers score ... -o OUT` writes the ledger of OUT "
-                "as OUT.ledger.db"
-            )
-
-
 def require_regular(path: Path) -> int | None:
     """Return the size of the ledger file at ``path``, None if there is no file.
 
-    Raises LedgerError for what is no regular file: a folder, a pipe, a device, links that lead to themselves.
+    Raises LedgerError for what is no regular file (a folder, a pipe, a device, links that lead to themselves), and for
+    one that never was a ledger: a text, a picture.
     """
     try:
         status = path.stat()
@@ -373,6 +362,12 @@ def require_regular(path: Path) -> int | None:
     if not S_ISREG(status.st_mode):
         kind = "a folder; name a file in it" if S_ISDIR(status.st_mode) else "not a regular file; name another"
         raise LedgerError(f"{path}: the ledger cannot be opened: it is {kind}")
+    with suppress(OSError), path.open("rb") as file:
+        if (start := file.read(len(_MAGIC))) and start != _MAGIC:
+            raise LedgerError(
+                f"{path}: is no ledger, but another kind of file; `calipers score ... -o OUT` writes the ledger of OUT "
+                "as OUT.ledger.db"
+            )
     return status.st_size
 
 

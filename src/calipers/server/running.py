@@ -7,6 +7,7 @@ import logging
 import math
 import socket
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from calipers.errors import ConfigError
@@ -28,12 +29,9 @@ _SPARE_FILES = 256
 
 def require_installed() -> None:
     """Raise ConfigError, with the install command, if a package that the server needs is missing."""
-    try:
-        import msgspec  # noqa: F401, PLC0415 - only looked for
-        import starlette  # noqa: F401, PLC0415 - likewise
-        import uvicorn  # noqa: F401, PLC0415 - likewise
-    except ImportError as error:
-        raise ConfigError(f"the server needs {error.name}: pip install 'calipers[server]'") from None
+    for name in ("httptools", "msgspec", "starlette", "uvicorn"):
+        if find_spec(name) is None:
+            raise ConfigError(f"the server needs {name}: pip install 'calipers[server]'")
 
 
 def require_safe(host: str, *, tokens: bool) -> None:
@@ -89,13 +87,10 @@ async def serve(
     bound: socket.socket,
     *,
     grace: float,
-    on_started: Callable[[], object] | None = None,
-    ends: asyncio.Event | None = None,
+    on_started: Callable[[Any], object],
 ) -> None:
-    """Run the server until SIGTERM or SIGINT, or until ``ends`` is set.
-
-    Then incomplete groups are sent away to come again, and groups that are being judged are answered, for at most
-    ``grace`` seconds. ``on_started`` is called once requests are answered.
+    """Run the server until SIGTERM or SIGINT. Then incomplete groups are sent away to come again, and groups that are
+    being judged are answered, for at most ``grace`` seconds. ``on_started`` gets uvicorn's server when it answers.
     """
     import uvicorn  # noqa: PLC0415 - --help stays quick
 
@@ -105,8 +100,8 @@ async def serve(
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            if on_started is not None and not self.should_exit:
-                on_started()
+            if not self.should_exit:
+                on_started(self)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             service.drain(grace)
@@ -129,18 +124,7 @@ async def serve(
         timeout_keep_alive=math.ceil(limits.HEADER_SECONDS),
         timeout_graceful_shutdown=math.ceil(grace) + _TO_SEND,
     )
-    server = Server(config)
-
-    async def exit_at_the_end(ends: asyncio.Event) -> None:
-        await ends.wait()
-        server.should_exit = True
-
-    ending = None if ends is None else asyncio.ensure_future(exit_at_the_end(ends))
-    try:
-        await server.serve(sockets=[bound])
-    finally:
-        if ending is not None:
-            ending.cancel()
+    await Server(config).serve(sockets=[bound])
 
 
 async def _close_idle(connections: set[Any]) -> None:
