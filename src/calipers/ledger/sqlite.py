@@ -28,11 +28,8 @@ _NOT_WRITABLE: Final = "Check that the folder exists and that you may write ther
 _REMEDIES: Final = {
     "locked": "Another program has been using it for too long; wait for it or give each process its own.",
     "closed database": "Its Judge was closed: make a new one for further groups, which opens the ledger again.",
-    "not a database": f"It is not a sound SQLite file. {_DAMAGED}",
-    "malformed": f"It is not a sound SQLite file. {_DAMAGED}",
-    "decode": f"It is not a sound SQLite file. {_DAMAGED}",
-    "readonly": _NOT_WRITABLE,
-    "unable to open": _NOT_WRITABLE,
+    **dict.fromkeys(("not a database", "malformed", "decode"), f"It is not a sound SQLite file. {_DAMAGED}"),
+    **dict.fromkeys(("readonly", "unable to open"), _NOT_WRITABLE),
 }
 """What to do about an error of SQLite, by words in it."""
 _MAGIC: Final = b"SQLite format 3\0"

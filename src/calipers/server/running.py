@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from calipers.errors import ConfigError
 from calipers.server import limits
-from calipers.server.limits import is_loopback
 
 if TYPE_CHECKING:
     from calipers.server.service import Service
@@ -36,7 +35,7 @@ def require_installed() -> None:
 
 def require_safe(host: str, *, tokens: bool) -> None:
     """Raise ConfigError for a server that other machines could reach without a token."""
-    if not tokens and not is_loopback(host):
+    if not tokens and not limits.is_loopback(host):
         raise ConfigError(
             f"--host {host}: other machines could reach the server, and nobody would need a token. Give --tokens FILE, "
             "or a token in CALIPERS_SERVER_TOKEN, or keep to --host 127.0.0.1"

@@ -45,10 +45,7 @@ class Provider:
         return tuple(f"{name}_{kind}" for name in names for kind in ("BASE_URL", "API_BASE"))
 
     def named_address(self, environment: Environment) -> tuple[str, str] | None:
-        """Return the base URL from the environment, and the variable that holds it. Return None if none is set.
-
-        Raises ConfigError if two variables hold two addresses.
-        """
+        """Return the environment's base URL with its variable, or None. Raises ConfigError for two that differ."""
         named = {name: value for name in self.addresses if (value := environment.get(name, "").strip())}
         if len({value.rstrip("/") for value in named.values()}) > 1:
             raise ConfigError(f"{' and '.join(named)} hold different addresses; unset all but one")
