@@ -23,7 +23,7 @@ from calipers.calibration.records import Record, as_records
 from calipers.inputs import read_groups
 from calipers.study.intervals import estimate
 from calipers.study.profiles.measuring import measure_profile
-from calipers.study.profiles.profile import Profile, shipped_profile, write_profile
+from calipers.study.profiles.profile import Profile, profile_as_text, shipped_profile
 from calipers.types import Trajectory, TrajectoryGroup
 
 FOLDER: Final = Path(__file__).parents[1] / "src" / "calipers" / "study" / "profiles" / "shipped"
@@ -127,7 +127,7 @@ def main() -> None:
         print_failures()
         return
     for name in names:
-        write_profile(FOLDER / f"{name}.json", measured(name))
+        (FOLDER / f"{name}.json").write_text(profile_as_text(measured(name)), encoding="utf-8", newline="\n")
         print(name, flush=True)
 
 
