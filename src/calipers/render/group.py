@@ -278,7 +278,7 @@ def _exhibits_in_steps(transcripts: Sequence[Sequence[str]]) -> Steps[dict[str, 
     if not counts:
         return {}
     shared = [text for text, uses in counts.items() if uses > 1]
-    used = {name for blocks in transcripts for block in blocks for name in _SEE.findall(block)}
+    used = {name for blocks in transcripts for block in blocks if "see X" in block for name in _SEE.findall(block)}
     names = (name for name in map("X{}".format, count(1)) if name not in used)
     return dict(zip(shared, names, strict=False))
 
