@@ -54,7 +54,7 @@ def test_forms_that_say_one_thing_are_read():
         '{"KB": {"score": 90, "criteria": {"a": {"score": 70}}}, "BC": {"score": 10, "tests": {"KB": 1, "BC": 0}}}',
         '[{"reason": "BC", "score": 90}, {"reason": "KB", "score": 10}]',
         "| ID | Score (0-100) |\n| KB | 90 |\n| BC | 10 |",
-        "| KB | 90 |\n| BC | 10 |", "| rank | attempt | score |\n|---|---|---|\n| 1 | KB | 90 |\n| 2 | BC | 10 |",
+        "| KB | 90 |\n| BC | 10 |", "1. KB: 90\n2. **BC**: 10", "| rank | attempt | score |\n|---|---|---|\n| 1 | KB | 90 |\n| 2 | BC | 10 |",
         '{"scores": {"KB": 90, "BC": 10}, "explanations": {"KB": "printed <|im_end|> {", "BC": "</think>"}}',
     }  # fmt: skip
     assert mismatches(dict.fromkeys(cases, READ)) == []

@@ -281,9 +281,9 @@ _EXPLAINED: Final = EXPLAINING | {"explanations"}
 _BESIDE: Final = _EXPLAINED | {"scores", "score", "error", "errors", "refusal", *_TOPS}
 """Keys that say nothing about the scores beside them."""
 _NO_NAMES: Final = _COUNTING | EXPLAINING
-_NAMING: Final = re.compile(rf"{NOUN}|name|key")
+_NAMING: Final = re.compile(rf"{NOUN}|(?:\w+_|{NOUN})?(?:id|name|key|label)")
 _ROW: Final = re.compile(
-    rf"[\s*_•|-]{{0,8}}(?P<name>[^:：=|\t]{{1,60}}?)[*_`\"')\]]{{0,4}}\s{{0,3}}(?:[:：=|\t]|\s[–—-]\s|(?<=\))\s)[*_`\s]{{0,6}}"
+    rf"[\s*_•|-]{{0,8}}(?:\d{{1,3}}[.)]\s[*_`]{{0,3}})?(?P<name>[^:：=|\t]{{1,60}}?)[*_`\"')\]]{{0,4}}\s{{0,3}}(?:[:：=|\t]|\s[–—-]\s|(?<=\))\s)[*_`\s]{{0,6}}"
     rf"(?P<score>\[{{0,2}}{SCORE}\]{{0,2}})[*_`\s.,;|]{{0,6}}"
 )
 _LABEL: Final = re.compile(
@@ -518,8 +518,8 @@ class _Reader:
             for key, value in fields.items()
             if key not in _NO_NAMES and not isinstance(value, dict | list) and (match := self.names.match(value))
         }
-        owners = {match for key, match in names.items() if key.endswith("id") or _NAMING.fullmatch(key)}
-        return set(names), owners or {id_ for id_ in names.values() if not id_.isdecimal()}
+        owners = {match for key, match in names.items() if _NAMING.fullmatch(key)}
+        return set(names), owners
 
     # --- lines ---
 
