@@ -47,27 +47,19 @@ def _rows(truth: dict[str, float], rng: random.Random) -> Any:
     return {"scores": rows}
 
 
-def _map(truth: dict[str, float], rng: random.Random) -> Any:
-    return dict(truth)
+def _map_of_rows(truth: dict[str, float], rng: random.Random) -> Any:
+    return {"scores": {key: {"explanation": rng.choice(_WORDS), "score": value} for key, value in truth.items()}}
 
 
 def _explained(truth: dict[str, float], rng: random.Random) -> Any:
     return {"explanations": {key: rng.choice(_WORDS) for key in truth}, "scores": dict(truth)}
 
 
-def _map_of_rows(truth: dict[str, float], rng: random.Random) -> Any:
-    return {"scores": {key: {"explanation": rng.choice(_WORDS), "score": value} for key, value in truth.items()}}
-
-
-def _wrapped(truth: dict[str, float], rng: random.Random) -> Any:
-    return {rng.choice(("result", "output", "evaluation")): _rows(truth, rng)}
-
-
-def _list(truth: dict[str, float], rng: random.Random) -> Any:
-    return _rows(truth, rng)["scores"]
-
-
-SHAPES = (_rows, _rows, _map, _explained, _explained, _map_of_rows, _wrapped, _list)
+SHAPES: tuple[Callable[[dict[str, float], random.Random], Any], ...] = (
+    _rows, _rows, lambda truth, _: dict(truth), _explained, _explained, _map_of_rows,
+    lambda truth, rng: {rng.choice(("result", "output", "evaluation")): _rows(truth, rng)},
+    lambda truth, rng: _rows(truth, rng)["scores"],
+)  # fmt: skip
 
 
 def verdict(rng: random.Random) -> Sample:
@@ -147,32 +139,12 @@ def comments(text: str, rng: random.Random) -> str:
     return re.sub(r"([\[{])", lambda m: m[1] + " // note: 0.5\n" if rng.random() < 0.3 else m[1], text)
 
 
-def raw_newline(text: str, rng: random.Random) -> str:
-    return text.replace("the ", "the\n", 1)
-
-
 def thinking(text: str, rng: random.Random) -> str:
     return "<think>\nFirst draft " + re.sub(r"\d\d?(?=[,}\]\s])", "5", text) + " hmm\n</think>\n" + text
 
 
 def truncate(text: str, rng: random.Random) -> str:
     return text[: rng.randrange(len(text) + 1)]
-
-
-def lost_head(text: str, rng: random.Random) -> str:
-    return text[rng.randrange(1, 3) :]
-
-
-def twice(text: str, rng: random.Random) -> str:
-    return text + "\n\n" + text
-
-
-def escaped_html(text: str, rng: random.Random) -> str:
-    return html.escape(text)
-
-
-def encoded_twice(text: str, rng: random.Random) -> str:
-    return json.dumps(text)
 
 
 def key_names(text: str, rng: random.Random) -> str:
@@ -188,18 +160,21 @@ TUNED: tuple[Damage, ...] = (
     _substituted(r'"([A-Za-z_]+)":', r"\1:"),
     comments,
     _substituted(r'",\s*"', '" "'),
-    raw_newline,
+    lambda text, _: text.replace("the ", "the\n", 1),
     _replaced(("done", '"done"'), ("goal", '"goal"')),
     _framed(("```json\n", "\n```"), ("```\n", "\n```"), ("```JSON\n", "\n```")),
     _framed(("Here is my evaluation:\n\n", ""), ("Sure! Scores (weights {goal: 0.7, style: 0.3}): ", ""),
             ("Result: ", "")),
     _framed(("", "\n\nLet me know if you need {anything} else!"), ("", "\n\nThese follow the rubric."), ("", "\n.")),
-    thinking, truncate, lost_head,
+    thinking, truncate,
+    lambda text, rng: text[rng.randrange(1, 3) :],
     _substituted(r'": (\d[\d.]*)', r'": "\1"'),
     _substituted(r'"trajectory_id": "', *(f'"trajectory_id": "{prefix}' for prefix in
                                           ("Trajectory ", "trajectory_", "#"))),
     _replaced(('": ', '"：'), ("}, {", "}，{")),
-    twice, escaped_html, encoded_twice,
+    lambda text, _: text + "\n\n" + text,
+    lambda text, _: html.escape(text),
+    lambda text, _: json.dumps(text),
     _replaced(('"explanation": ""', '"explanation": None'), _SINGLE_QUOTES),
     _replaced(('"score', '"Score'), ('"trajectory_id"', '"TrajectoryID"')),
     key_names,
@@ -269,24 +244,16 @@ def lost_line(text: str, rng: random.Random) -> str:
     return "\n".join(lines[:at] + lines[at + 1 :])
 
 
-def indented(text: str, rng: random.Random) -> str:
-    return "\n".join("    " + line for line in text.split("\n"))
-
-
-def arguments_as_text(text: str, rng: random.Random) -> str:
-    return json.dumps({"name": "submit", "arguments": text})
-
-
 UNSEEN: tuple[Damage, ...] = (
     lost_char, lost_char, changed_char, added_char, swapped_chars, stutter, lost_line,
     _replaced(("\n", "\r\n")),
     _framed(("\ufeff", "")),
-    indented,
+    lambda text, _: "\n".join("    " + line for line in text.split("\n")),
     _framed(("**Final scores**\n\n", "\n\n---\n")),
     _replaced((": ", ":\u00a0"), (", ", ",\u2003")),
     _framed(("My verdict is `", "`.")),
     _framed(('<tool_call>\n{"name": "submit_scores", "arguments": ', "}\n</tool_call>")),
-    arguments_as_text,
+    lambda text, _: json.dumps({"name": "submit", "arguments": text}),
     _framed(("", "\n\nNote: as an AI I may be wrong about 2 of these 3 runs.")),
     _replaced(('", "', '"; "')),
     _replaced(('": ', '" = ')),

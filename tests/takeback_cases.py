@@ -7,7 +7,7 @@ around verdicts in several formats. ``fixtures/takebacks.jsonl`` has whole repli
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -72,14 +72,6 @@ def _numbered(language: str) -> _Verdict:
     return _Verdict(("1", "2", "3"), (f"{noun} 1", f"{noun} 2", f"{noun} 3"), (0.9, 0.4, 0.1), 0.6, (0, 1))
 
 
-def _as_json(verdict: _Verdict) -> str:
-    return json.dumps({"scores": verdict.truth})
-
-
-def _as_fence(verdict: _Verdict) -> str:
-    return f"```json\n{json.dumps(verdict.truth, indent=1)}\n```"
-
-
 def _as_rows(verdict: _Verdict) -> str:
     rows = [{"trajectory_id": id_, "explanation": "seen", "score": score} for id_, score in verdict.truth.items()]
     return "Here is my verdict:\n\n" + json.dumps({"scores": rows})
@@ -99,9 +91,9 @@ def cases() -> Iterator[Case]:
     """All of them."""
     for kind, language, wording in _wordings():
         numbered = _numbered(language)
-        shown = [
-            (_LETTERS, _as_json),
-            (_LETTERS, _as_fence),
+        shown: list[tuple[_Verdict, Callable[[_Verdict], str]]] = [
+            (_LETTERS, lambda verdict: json.dumps({"scores": verdict.truth})),
+            (_LETTERS, lambda verdict: f"```json\n{json.dumps(verdict.truth, indent=1)}\n```"),
             (_LETTERS, _as_lines),
             (numbered, _as_rows),
             (_THREE, _as_table),

@@ -119,9 +119,6 @@ def listed(members: int) -> float:
     return 250 + 1030 * members
 
 
-# --- protocols at their tokens ----------------------------------------------------------------------------------------
-
-
 def protocols(judge: Simulated, truth: int) -> list[tuple[str, float, float]]:
     """Each way's name, its tokens in calls that list the group whole, and its fidelity; reshaped scores among them."""
     every = groups(truth, judge.members, seed=1)
@@ -172,9 +169,6 @@ def print_protocols(truth: int) -> None:
                 f"| {noise}, {leaning} | {name} | {tokens:.1f} |" + "".join(f" {row[2]:.3f} |" for row in rows),
                 flush=True,
             )
-
-
-# --- what is recommended ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

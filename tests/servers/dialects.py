@@ -178,9 +178,7 @@ DIALECTS: Mapping[str, Dialect] = {
         [
             _NO_SEED,
             _has("output_config", _anthropic(400, "output_config.format: Extra inputs are not permitted")),
-            _above(
-                4096, _anthropic(400, "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens")
-            ),
+            _above(4096, _anthropic(400, _CLAUDE_LIMIT)),
         ],
         again=2,
     ),

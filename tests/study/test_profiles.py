@@ -28,7 +28,7 @@ from calipers.study.profiles.profile import (
     shipped_profile,
     write_profile,
 )
-from calipers.testing import LengthBias, Noise, PositionBias, RefusedByLength, Severity, SimulatedJudge, Vice
+from calipers.testing import Flaky, LengthBias, Noise, PositionBias, Severity, SimulatedJudge, Vice
 from calipers.types import Trajectory, TrajectoryGroup
 
 PLAIN = Profile("plain", "j", "listwise", 10, 0.5, 0.5, 0.25, 0.5, error=0.1, noise=0.05)
@@ -68,7 +68,7 @@ async def test_a_measured_profile_has_the_vices_of_its_judge() -> None:
     gold = {(group.group_id, one.id): one.gold or 0.0 for group in asked for one in group.trajectories}
     vices: tuple[Vice, ...] = (
         Severity(0.05, 0.4), Noise(0.08, per="candidate"), LengthBias(0.03), PositionBias(0.12), Noise(0.04),
-        RefusedByLength(0.1),
+        Flaky(refused=0.1),
     )  # fmt: skip
     judge = SimulatedJudge(lambda group, one: gold[group, one], *vices, seed=1)
     found = measure_profile(asked, await judgments_of(judge, asked, protocol="listwise", orders=2, samples=2))

@@ -157,27 +157,20 @@ def test_drift_is_a_change_point_or_a_slope_that_ends_in_any_other_bias() -> Non
     assert half[0] - half[-1] == pytest.approx(0.2)
 
 
-def test_drift_may_follow_the_data_in_place_of_the_clock() -> None:
-    drift = Drift(Severity(offset=0.2), start=3, when=lambda group_id: int(group_id.removeprefix("step")))
-    asked = {step: question(request(view(group_id=f"step{step}")), call=99 - step) for step in (2, 3)}
-    assert {step: drift.sway([0.5], one) for step, one in asked.items()} == {2: [0.5], 3: pytest.approx([0.7])}
-
-
 OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("Noise", {"sd": -0.1}, "sd"), ("Noise", {"sd": math.nan}, "sd"), ("Noise", {"sd": 0.1, "per": "day"}, "per"),
     ("Noise", {"sd": 0.1, "seed": 3}, "seed"), ("Noise", {"sd": 0.1, "per": "group", "seed": 3}, "seed"),
     ("PositionBias", {"strength": math.inf}, "strength"), ("LengthBias", {"per_doubling": math.nan}, "per_doubling"),
     ("Sycophancy", {"limit": 0}, "limit"), ("Sycophancy", {"phrases": ()}, "phrases"),
-    ("Injectable", {"probability": 1.5}, "probability"), ("Injectable", {"orders": ("(",)}, "orders"),
+    ("Injectable", {"probability": 1.5}, "probability"),
+    ("Injectable", {"orders": ("(",)}, "orders"),
     ("Severity", {"gain": -1}, "gain"), ("Constant", {"value": 2}, "value"), ("Constant", {"share": -1}, "share"),
     ("Coarse", {"levels": 1}, "levels"), ("Drift", {"into": Coarse(2), "start": -1}, "start"),
     ("Drift", {"into": Coarse(2), "over": -1}, "over"), ("OffScale", {"scale": (10, 0)}, "scale"),
     ("OffScale", {"scale": (0, math.inf)}, "scale"), ("OffScale", {"share": 2}, "share"),
-    ("OffScale", {"per": "word"}, "per"), ("OffScale", {"step": 0}, "step"), ("PermutedIds", {"share": 2}, "share"),
+    ("OffScale", {"per": "word"}, "per"), ("PermutedIds", {"share": 2}, "share"),
     ("ReorderedRows", {"how": "upside down"}, "how"), ("Flaky", {"malformed": -0.1}, "malformed"),
     ("Flaky", {"malformed": 0.6, "empty": 0.6}, "sum to 1.2"), ("Flaky", {"retry_after": -1}, "retry_after"),
-    ("RefusedByLength", {"share": 1.5}, "share"),
-    ("RefusedByLength", {"share": 0.1, "per_doubling": math.nan}, "per_doubling"),
     ("HesitantJudge", {"quality": {"a": 0.5}, "doubt": 0}, "above 0"),
 ]  # fmt: skip
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import IDS, near_share, request, view
+from asking import IDS, near_share, request
 from calipers.errors import TransientError
-from calipers.testing import Flaky, RefusedByLength, SimulatedJudge, write_scores
+from calipers.testing import Flaky, SimulatedJudge, write_scores
 from calipers.testing.faults import BREAKAGES
 from calipers.testing.slips import honest_rows
 from calipers.types import Completion, JudgeRequest
@@ -136,31 +136,3 @@ async def test_a_larger_token_limit_is_a_new_question_with_the_same_opinion() ->
     answers = [await judge.complete(request(max_tokens=limit)) for limit in range(100, 140)]
     assert {kind_of(answer) for answer in answers} == {"clean", "truncated"}
     assert len({answer.text for answer in answers if kind_of(answer) == "clean"}) == 1
-
-
-# --- refusals by length ----------------------------------------------------------------------------------------------
-
-
-async def refusals(fault: RefusedByLength, characters: int, count: int = 400) -> int:
-    judge = SimulatedJudge(QUALITY, fault)
-    asked = [request(view(["x" * characters] * 4, group_id=f"g{number}")) for number in range(count)]
-    return sum([(await judge.complete(one)).finish_reason == "refused" for one in asked])
-
-
-@pytest.mark.parametrize(("fault", "characters", "share"), [
-    (RefusedByLength(0.2), 10, 0.2), (RefusedByLength(0.2), 1000, 0.2), (RefusedByLength(0.2, 1.0, 6.0), 63, 0.2),
-    (RefusedByLength(0.2, 1.0, 6.0), 255, 1 / (1 + 4 * 2.718281828**-2)),  # two doublings: odds * e²
-])  # fmt: skip
-async def test_refusals_come_at_their_share_and_more_often_for_long_answers(
-    fault: RefusedByLength, characters: int, share: float
-) -> None:
-    assert near_share(await refusals(fault, characters), 400, share)
-
-
-async def test_a_share_of_0_or_1_stays_so_whatever_the_length_and_an_equal_question_is_refused_again() -> None:
-    assert await refusals(RefusedByLength(1.0, 1.0, 6.0), 1, count=50) == 50
-    assert await refusals(RefusedByLength(0.0, 1.0, 6.0), 1000, count=50) == 0
-    judge = SimulatedJudge(QUALITY, RefusedByLength(0.5))
-    asked = [request(sample=sample) for sample in range(20)]
-    once, again = [[(await judge.complete(one)).finish_reason for one in asked] for _ in range(2)]
-    assert once == again

@@ -213,33 +213,27 @@ def test_shown_text_is_the_transcript_on_one_line_without_images() -> None:
 # --- hidden quality from gold ------------------------------------------------------------------------------------
 
 
-def of_gold(*golds: list[float | None], **bounds: float) -> Callable[[str, str], float]:
+def of_gold(*golds: list[float | None]) -> Callable[[str, str], float]:
     return gold_quality(
         [
             TrajectoryGroup(f"g{number}", tuple(Trajectory(f"t{n}", (), gold=gold) for n, gold in enumerate(row)))
             for number, row in enumerate(golds)
-        ],
-        **bounds,
+        ]
     )
 
 
-def test_gold_is_stretched_over_all_groups_or_between_stated_bounds() -> None:
+def test_gold_is_stretched_over_all_groups() -> None:
     quality = of_gold([1, 3], [5, None])
     assert [quality("g0", "t0"), quality("g0", "t1"), quality("g1", "t0")] == [0.0, 0.5, 1.0]
     with pytest.raises(KeyError):
         quality("g1", "t1")
-    assert of_gold([2, 4], low=0, high=10)("g0", "t1") == 0.4
 
 
-def test_gold_that_tells_nothing_or_lies_outside_the_bounds_is_refused() -> None:
-    refused: list[tuple[list[float | None], dict[str, float], str]] = [
-        ([None], {}, "no trajectory has gold"),
-        ([2.0, 2.0], {}, "no spread"),
-        ([0, 11], {"low": 0, "high": 10}, "widen"),
-    ]
-    for golds, bounds, said in refused:
-        with pytest.raises(ConfigError, match=said):
-            of_gold(golds, **bounds)
+def test_gold_that_tells_nothing_is_refused() -> None:
+    refused: list[tuple[list[float | None], str]] = [([None], "no trajectory has gold"), ([2.0, 2.0], "all gold is 2")]
+    for golds, problem in refused:
+        with pytest.raises(ConfigError, match=problem):
+            of_gold(golds)
 
 
 # --- the judge that tells how unsure it is -----------------------------------------------------------------------

@@ -42,7 +42,7 @@ def test_the_reply_is_keyed_in_the_order_of_the_rows_escaped_and_has_a_key_twice
 
 @pytest.mark.parametrize(("slip", "scores"), [
     (OffScale((0, 1)), [0.0, 0.25, 0.5, 1.0]), (OffScale((0, 10)), [0, 2, 5, 10]),
-    (OffScale((0, 10), step=0.5), [0.0, 2.5, 5.0, 10.0]), (OffScale((1, 5)), [1, 2, 3, 5]),
+    (OffScale((1, 5)), [1, 2, 3, 5]),
     (OffScale((0, 150)), [0, 38, 75, 150]), (OffScale((-100, 100)), [-100, -50, 0, 100]),
 ])  # fmt: skip
 def test_off_scale_scores_are_linear_on_the_stated_scale(slip: OffScale, scores: list[float]) -> None:

@@ -17,6 +17,7 @@ from typing import Self, TextIO
 import click
 
 from calipers.errors import ConfigError
+from calipers.inputs.plain import is_encodable
 from calipers.types import GroupResult
 
 
@@ -82,15 +83,7 @@ def write_text(flag: str, path: str, text: str) -> None:
 def json_line(row: object) -> str:
     """Return a row of a command's file as a line. Half a surrogate pair can only be written as an escape."""
     text = json.dumps(row, ensure_ascii=False)
-    return (text if text.isascii() or _is_writable(text) else json.dumps(row)) + "\n"
-
-
-def _is_writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return (text if is_encodable(text) else json.dumps(row)) + "\n"
 
 
 class Output:

@@ -23,7 +23,7 @@ from calipers.ledger.answers import require_object
 from calipers.ledger.calls import SingleFlight
 from calipers.pacing import STEPS_ARE_LONG
 from calipers.server.limits import LARGE, Room, WaitingError, caller_gone, conflict, draining
-from calipers.trainers.cohorts import UNNAMED, MemberResult, member_results, read_common_fields
+from calipers.trainers.cohorts import UNNAMED, MemberResult, member_results, order_key, read_common_fields, with_ids
 from calipers.trainers.run import JudgedRun
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
 from calipers.types.encoding import to_json
@@ -374,13 +374,9 @@ class Collector:
         judged = [place for place in group.places if place.trajectory is not None]
         whole = len(group.places) == group.size
         if len(judged) >= self._needed(group) and (whole or not self._one_of_several):
-            members = sorted(judged, key=_in_order)
-            free = map(str, range(1, len(members) + 1))
-            named = [
-                replace(trajectory, id=next(free)) if trajectory.id == UNNAMED else trajectory
-                for trajectory in map(_trajectory, members)
-            ]
-            self._spawn(self._judged(group, replace(group.head, trajectories=tuple(named)), members))
+            members = sorted(judged, key=lambda place: order_key(_trajectory(place)))
+            named = with_ids(list(map(_trajectory, members)))
+            self._spawn(self._judged(group, replace(group.head, trajectories=named), members))
             return
         missing, lost = group.size - len(group.places), len(group.places) - len(judged)
         why = f"too few members of its group arrived to judge it: {len(judged)} of {group.size}"
@@ -610,13 +606,6 @@ async def _answer_in(group: Group, place: Place, seconds: float | None) -> Any:
 def _trajectory(place: Place) -> Trajectory:
     assert place.trajectory is not None  # noqa: S101 - only asked of places that have one
     return place.trajectory
-
-
-def _in_order(place: Place) -> tuple[str, str]:
-    """Return the id, which no sibling has, or the content: an order that does not depend on who arrived first."""
-    trajectory = _trajectory(place)
-    messages = trajectory.messages if trajectory.id == UNNAMED else ()
-    return trajectory.id, json.dumps(messages, ensure_ascii=False, default=_plain)
 
 
 def _result(recorded: Mapping[str, Any]) -> GroupResult:

@@ -1,5 +1,5 @@
 """What a judge's biases, noise and failures do to the policy that it rewards.
 
-``profiles`` holds judges' measured characters; ``simulation`` simulates GRPO in seconds on a policy with known
-gradients; ``training`` trains a tiny transformer with real GRPO. Importing this package imports nothing heavy.
+``profiles`` holds judges' measured characters; ``training`` trains a policy with GRPO, a tiny transformer or one with
+known gradients. Importing this package imports nothing heavy.
 """

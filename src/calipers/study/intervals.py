@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from calipers.rewards.reliability import f_quantile
 
 _CONFIDENCE: Final = 0.95
 _POWER: Final = 0.8
@@ -50,28 +52,8 @@ def paired_difference(values: Sequence[float], controls: Sequence[float]) -> Est
 
 @lru_cache(maxsize=256)
 def t_quantile(level: float, freedom: int) -> float:
-    """Return the quantile of Student's t with ``freedom`` (at least 1) at ``level`` in [0.5, 1), for intervals."""
-    return _bisect(lambda t: t_distribution(t, freedom) - level, 0.0, 1e9)
+    """Return the quantile of Student's t with ``freedom`` (at least 1) at ``level`` in [0.5, 1), for intervals.
 
-
-def t_distribution(t: float, freedom: int) -> float:
-    """Return P(T <= ``t``) of Student's t for a whole number of degrees of freedom, for intervals.
-
-    Abramowitz & Stegun, *Handbook of Mathematical Functions*, 26.7.3 and 26.7.4.
+    T squared has the F distribution with 1 and ``freedom`` degrees of freedom.
     """
-    angle = math.atan(t / math.sqrt(freedom))
-    cosine = math.cos(angle)
-    total = term = 0.0
-    if freedom > 1:
-        total = term = cosine if freedom % 2 else 1.0
-    for number in range(2 + freedom % 2, freedom - 1, 2):
-        term *= (number - 1) / number * cosine**2
-        total += term
-    inside = 2 / math.pi * (angle + math.sin(angle) * total) if freedom % 2 else math.sin(angle) * total
-    return (1 + inside) / 2
-
-
-def _bisect(rising: Callable[[float], float], low: float, high: float) -> float:
-    while (middle := (low + high) / 2) not in (low, high):
-        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
-    return middle
+    return math.sqrt(f_quantile(2 * level - 1, 1, freedom))

@@ -27,7 +27,7 @@ from calipers.testing.biases import (
     Severity,
     Sycophancy,
 )
-from calipers.testing.faults import Fault, Flaky, RefusedByLength, Spoiled
+from calipers.testing.faults import Fault, Flaky, Spoiled
 from calipers.testing.judges import HesitantJudge, Quality, SimulatedJudge, Vice, gold_quality
 from calipers.testing.question import Question
 from calipers.testing.slips import OffScale, PermutedIds, ReorderedRows, Row, Slip, write_scores
@@ -50,7 +50,6 @@ __all__ = [
     "PositionBias",
     "Quality",
     "Question",
-    "RefusedByLength",
     "ReorderedRows",
     "Row",
     "Severity",

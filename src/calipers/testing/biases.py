@@ -257,29 +257,22 @@ class Drift(Bias):
     """Brings in another bias gradually as the judge is used: opinion + p * (``into``'s opinion - opinion).
 
     p is 0 before call ``start`` and rises linearly to 1 over the next ``over`` calls; ``over=0`` is a change point.
-    Calls are counted per judge object from 0 in the order they arrive, which concurrency can change. To make drift a
-    function of the data instead, pass ``when``: it maps a group id to a number used in place of the call's number.
+    Calls are counted per judge object from 0 in the order they arrive, which concurrency can change.
     """
 
     into: Bias
     start: int = 0
     over: int = 0
-    when: Callable[[str], float] | None = None
 
     def __post_init__(self) -> None:
         require_finite("Drift start", self.start, least=0)
         require_finite("Drift over", self.over, least=0)
 
     def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
-        now = question.call if self.when is None else self.when(question.request.view.group_id)
-        progress = self._progress(now)
+        rising = min(1.0, (question.call - self.start) / self.over) if self.over else 1.0
+        progress = rising if question.call >= self.start else 0.0
         drifted = self.into.sway(opinions, question)
         return [old + progress * (new - old) for old, new in zip(opinions, drifted, strict=True)]
-
-    def _progress(self, now: float) -> float:
-        if now < self.start:
-            return 0.0
-        return min(1.0, (now - self.start) / self.over) if self.over else 1.0
 
 
 def _require_patterns(name: str, patterns: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from random import Random
 from typing import TypeAlias
 
 from calipers.errors import ConfigError, TransientError
-from calipers.testing.question import Question, own_characters, require_finite, require_probability
+from calipers.testing.question import Question, require_finite, require_probability
 from calipers.testing.slips import Row
 from calipers.types import FinishReason
 
@@ -115,39 +114,6 @@ class Flaky(Fault):
                 return _SPOILERS[fault](rows, write, generator)
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedByLength(Fault):
-    """Refuses a ``share`` (0-1) of the questions, more or less often the longer the candidates are.
-
-    Each doubling of the candidates' mean length over ``usual_length`` adds ``per_doubling`` to the log-odds of a
-    refusal; both lengths are log2(characters + 1), and None is a share that does not depend on length. An equal
-    question with an equal sample number meets the same fate again.
-    """
-
-    share: float
-    per_doubling: float = 0.0
-    usual_length: float | None = None
-
-    def __post_init__(self) -> None:
-        require_probability("RefusedByLength share", self.share)
-        require_finite("RefusedByLength per_doubling", self.per_doubling)
-        if self.usual_length is not None:
-            require_finite("RefusedByLength usual_length", self.usual_length)
-
-    def strike(self, rows: Sequence[Row], write: Write, question: Question) -> Spoiled | None:
-        generator = question.by_content()
-        return _refused(rows, write, generator) if generator.random() < self._probability(question) else None
-
-    def _probability(self, question: Question) -> float:
-        if self.usual_length is None or not 0 < self.share < 1:
-            return self.share
-        view = question.request.view
-        lengths = [math.log2(own_characters(candidate, view.prefix_length) + 1) for candidate in question.shown]
-        odds = math.log(self.share / (1 - self.share))
-        odds += self.per_doubling * (math.fsum(lengths) / len(lengths) - self.usual_length)
-        return 1 / (1 + math.exp(-max(-700.0, min(700.0, odds))))
-
-
 def _drawn_fault(rates: dict[str, float], point: float) -> str | None:
     """Return the fault that ``point`` (0-1) selects when the rates are laid end to end; None beyond the last."""
     for name, rate in rates.items():
@@ -157,21 +123,9 @@ def _drawn_fault(rates: dict[str, float], point: float) -> str | None:
     return None
 
 
-def _malformed(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
-    return Spoiled(generator.choice(BREAKAGES)(write(rows)))
-
-
 def _truncated(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
     text = write(rows)
     return Spoiled(text[: generator.randrange(max(1, len(text)))], "length")
-
-
-def _empty(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:  # noqa: ARG001 - one signature for all
-    return Spoiled("")
-
-
-def _refused(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:  # noqa: ARG001 - one signature for all
-    return Spoiled("I am sorry, but I cannot rate these attempts.", "refused")
 
 
 def _with_missing_ids(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
@@ -182,9 +136,8 @@ def _with_missing_ids(rows: Sequence[Row], write: Write, generator: Random) -> S
 
 def _with_duplicate_id(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
     row = generator.choice(rows)
-    second_score = (
-        row.score - 40 if row.score >= 50 else row.score + 40
-    )  # far enough not to look like rounding, and still on 0-100
+    # Far enough not to look like rounding, and still on 0-100.
+    second_score = row.score - 40 if row.score >= 50 else row.score + 40
     return Spoiled(write([*rows, replace(row, score=second_score)]))
 
 
@@ -195,41 +148,21 @@ def _with_unknown_id(rows: Sequence[Row], write: Write, generator: Random) -> Sp
     return Spoiled(write([replace(row, key=foreign) if here == place else row for here, row in enumerate(rows)]))
 
 
-def _unclosed(text: str) -> str:
-    return text.rstrip("}")
-
-
-def _trailing_commas(text: str) -> str:
-    return text.replace("}", ",}")
-
-
-def _single_quotes(text: str) -> str:
-    return text.replace('"', "'")
-
-
-def _bare_keys(text: str) -> str:
-    return re.sub(r'"(\w+)":', r"\1:", text)
-
-
-def _lost_commas(text: str) -> str:
-    return text.replace(", ", " ")
-
-
 BREAKAGES: tuple[Callable[[str], str], ...] = (
-    _unclosed,
-    _trailing_commas,
-    _single_quotes,
-    _bare_keys,
-    _lost_commas,
+    lambda text: text.rstrip("}"),
+    lambda text: text.replace("}", ",}"),
+    lambda text: text.replace('"', "'"),
+    lambda text: re.sub(r'"(\w+)":', r"\1:", text),
+    lambda text: text.replace(", ", " "),
 )
 """Functions that break JSON so that it does not parse; a reader can repair some results and must refuse the rest."""
 
 _SPOILERS: dict[str, Callable[[Sequence[Row], Write, Random], Spoiled]] = {
-    "malformed": _malformed,
+    "malformed": lambda rows, write, generator: Spoiled(generator.choice(BREAKAGES)(write(rows))),
     "missing_ids": _with_missing_ids,
     "duplicate_ids": _with_duplicate_id,
     "unknown_ids": _with_unknown_id,
     "truncated": _truncated,
-    "empty": _empty,
-    "refused": _refused,
+    "empty": lambda *_: Spoiled(""),
+    "refused": lambda *_: Spoiled("I am sorry, but I cannot rate these attempts.", "refused"),
 }

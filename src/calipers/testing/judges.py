@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from statistics import NormalDist
 from typing import Any, TypeAlias
 
 from calipers.errors import ConfigError, PermanentError
@@ -31,7 +32,7 @@ class SimulatedJudge(FullBackend):
     Without vices it is honest: it scores ``round(100 * quality)``. With vices it applies the biases in the order given,
     clips to [0, 1], rounds to whole numbers from 0 to 100, applies the slips in the order given, and then the first
     fault that occurs. Everything is drawn from ``seed`` and the request, so that a fresh judge with the same settings
-    gives the same answers however many calls are in flight (only ``Drift`` without ``when`` follows arrival order). It
+    gives the same answers however many calls are in flight (only ``Drift`` follows arrival order). It
     scores every key of the request, anchors included, and gives canaries the quality 0. It reads transcripts only if a
     vice needs them.
 
@@ -157,14 +158,12 @@ def _characters(message: Message) -> int:
     return sum(len(part.get("text") or "") for part in content or ())
 
 
-def gold_quality(
-    groups: Iterable[TrajectoryGroup], *, low: float | None = None, high: float | None = None
-) -> Callable[[str, str], float]:
-    """Return a simulated judge's Quality made from the trajectories' gold scores: (gold - low) / (high - low).
+def gold_quality(groups: Iterable[TrajectoryGroup]) -> Callable[[str, str], float]:
+    """Return a simulated judge's Quality made from the trajectories' gold scores, from 0 for the least to 1 for the
+    greatest.
 
-    ``low`` and ``high`` are in the units of the gold scores; by default the least and the greatest found. Trajectories
-    without gold have no quality, and a simulated judge fails the call about such a trajectory. Raises ConfigError if
-    there is no gold score, if all are equal and no bounds are given, or if a score is outside the bounds.
+    Trajectories without gold have no quality, and a simulated judge fails the call about such a trajectory. Raises
+    ConfigError if there is no gold score, or if all are equal.
     """
     gold = {
         (group.group_id, trajectory.id): trajectory.gold
@@ -174,13 +173,10 @@ def gold_quality(
     }
     if not gold:
         raise ConfigError("no trajectory has gold; give the judge a quality of your own")
-    least = min(gold.values()) if low is None else low
-    most = max(gold.values()) if high is None else high
-    if not least < most:
-        raise ConfigError(f"gold from {least:g} to {most:g} has no spread; give low= and high=")
+    least, most = min(gold.values()), max(gold.values())
+    if least == most:
+        raise ConfigError(f"all gold is {least:g}; give the judge a quality of your own")
     scaled = {key: (value - least) / (most - least) for key, value in gold.items()}
-    if not all(0 <= value <= 1 for value in scaled.values()):
-        raise ConfigError(f"some gold is outside {least:g} to {most:g}; widen low= and high=")
     return lambda group_id, trajectory_id: scaled[group_id, trajectory_id]
 
 
@@ -259,15 +255,11 @@ _TOP = 9
 
 def _level_probabilities(opinion: float, doubt: float) -> Iterator[float]:
     """Yield each level's probability: the share of a normal belief that is nearer to it than to any other level."""
-    below = 0.0
+    belief, below = NormalDist(opinion, doubt), 0.0
     for level in range(_TOP + 1):
-        upto = 1.0 if level == _TOP else _normal_cdf(((level + 0.5) / _TOP - opinion) / doubt)
+        upto = 1.0 if level == _TOP else belief.cdf((level + 0.5) / _TOP)
         yield upto - below
         below = upto
-
-
-def _normal_cdf(x: float) -> float:
-    return (1 + math.erf(x / math.sqrt(2))) / 2
 
 
 def _digit_logprobs(text: str, beliefs: Sequence[Sequence[float]]) -> Logprobs:

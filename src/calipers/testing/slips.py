@@ -79,10 +79,10 @@ class Slip(ABC):
 
 @dataclass(frozen=True, slots=True)
 class OffScale(Slip):
-    """Writes scores on another scale: low + value * (high - low), rounded to ``step``, instead of 0 to 100.
+    """Writes scores on another scale: low + value * (high - low) instead of 0 to 100.
 
-    ``scale`` is (low, high), e.g. (0, 1), (0, 10), (1, 5), (0, 150) or (-100, 100); ``step`` is in the same units, by
-    default 0.01 if high - low is at most 1, otherwise 1. This happens to a ``share`` (0-1) of the replies
+    ``scale`` is (low, high), e.g. (0, 1), (0, 10), (1, 5), (0, 150) or (-100, 100). Scores are whole numbers, or have
+    two decimals if high - low is at most 1. This happens to a ``share`` (0-1) of the replies
     (``per="reply"``) or of the rows (``per="row"``, for replies that mix two scales). No reader can detect scores that
     also lie on 0-100, such as whole numbers up to 10.
     """
@@ -90,7 +90,6 @@ class OffScale(Slip):
     scale: tuple[float, float] = (0, 10)
     share: float = 1.0
     per: Literal["reply", "row"] = "reply"
-    step: float | None = None
 
     def __post_init__(self) -> None:
         low, high = self.scale
@@ -101,8 +100,6 @@ class OffScale(Slip):
             raise ConfigError(f"OffScale scale must rise, unlike {self.scale}")
         if self.per not in ("reply", "row"):
             raise ConfigError(f"OffScale per must be 'reply' or 'row', not {self.per!r}")
-        if self.step is not None and not self.step > 0:
-            raise ConfigError(f"OffScale step must be above 0, not {self.step!r}")
 
     def slip(self, rows: Sequence[Row], question: Question) -> list[Row]:
         generator = question.by_content()
@@ -117,10 +114,8 @@ class OffScale(Slip):
 
     def _rescaled(self, value: float) -> int | float:
         low, high = self.scale
-        step = self.step or (0.01 if high - low <= 1 else 1)
-        score = round(round((low + value * (high - low)) / step) * step, 6)
-        whole = step >= 1 and score == int(score)
-        return int(score) if whole else float(score)
+        score = low + value * (high - low)
+        return round(score, 2) if high - low <= 1 else round(score)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count as numbers_from
 from typing import Any, Final, TypeAlias
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
@@ -69,13 +70,6 @@ def _call_later(seconds: float, function: Callable[[], object]) -> asyncio.Timer
 class _Member:
     trajectory: Trajectory
     result: asyncio.Future[MemberResult]
-
-    @property
-    def sort_key(self) -> tuple[str, str]:
-        """The id, which no other member has, or the content of a member without one."""
-        trajectory = self.trajectory
-        messages = trajectory.messages if trajectory.id == UNNAMED else ()
-        return trajectory.id, json.dumps(messages, ensure_ascii=False, default=str)
 
 
 @dataclass(slots=True, eq=False)
@@ -318,15 +312,22 @@ def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> Trajecto
 def _assembled(group: _Group) -> tuple[list[_Member], TrajectoryGroup]:
     """Return the members and the group, in an order that does not depend on when each arrived."""
     assert group.common is not None  # noqa: S101 - set with the first member
-    members = sorted(group.members, key=lambda member: member.sort_key)
-    ids = {member.trajectory.id for member in members}
-    free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in ids)
-    named = tuple(
-        replace(member.trajectory, id=next(free)) if member.trajectory.id == UNNAMED else member.trajectory
-        for member in members
-    )
-    judged = replace(group.common, trajectories=named)
+    members = sorted(group.members, key=lambda member: order_key(member.trajectory))
+    judged = replace(group.common, trajectories=with_ids([member.trajectory for member in members]))
     return members, judged if judged.group_id else replace(judged, group_id=derived_group_id(judged))
+
+
+def order_key(trajectory: Trajectory) -> tuple[str, str]:
+    """Return a member's id, which no other has, or its content: an order that does not depend on who came first."""
+    messages = trajectory.messages if trajectory.id == UNNAMED else ()
+    return trajectory.id, json.dumps(messages, ensure_ascii=False, default=str)
+
+
+def with_ids(members: Sequence[Trajectory]) -> tuple[Trajectory, ...]:
+    """Return the members of a group, in which a free number is the id of those that had none."""
+    ids = {member.id for member in members}
+    free = (name for number in numbers_from(1) if (name := str(number)) not in ids)
+    return tuple(replace(member, id=next(free)) if member.id == UNNAMED else member for member in members)
 
 
 def member_results(result: GroupResult, count: int, needed: int) -> list[MemberResult]:

@@ -10,8 +10,9 @@ import pytest
 
 from calipers import Judge
 from calipers.errors import ConfigError
+from calipers.study.profiles.named import PositionCurve
 from calipers.study.training.judges import VICES, ArrivalJudge, Truth, arrival_places, judge_for, vice_of
-from calipers.study.training.vices import Curve, Shuffled, first_place
+from calipers.study.training.vices import Shuffled, first_place
 from calipers.testing import Drift, LengthBias, Noise, PositionBias, SimulatedJudge
 from calipers.types import JudgeRequest
 from groups import group_of
@@ -25,7 +26,7 @@ def test_tables_name_vices_of_calipers_and_of_the_study():
     tables = {
         Noise(0.1): {"kind": "Noise", "sd": 0.1},
         PositionBias(0.2, first_place): {"kind": "PositionBias", "strength": 0.2, "curve": "first"},
-        PositionBias(0.2, Curve((1.0, 0.0))): {"kind": "PositionBias", "strength": 0.2, "curve": [1, 0]},
+        PositionBias(0.2, PositionCurve((1.0, 0.0))): {"kind": "PositionBias", "strength": 0.2, "curve": [1, 0]},
         Drift(LengthBias(0.1), start=5): {"kind": "Drift", "start": 5,
                                           "into": {"kind": "LengthBias", "per_doubling": 0.1}},
         Shuffled(): {"kind": "Shuffled"},

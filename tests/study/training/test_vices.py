@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from calipers import Judge
-from calipers.study.training.vices import (
-    Curve,
-    Inverted,
-    Random,
-    Shuffled,
-    Undecided,
-    Unread,
-    ends,
-    first_place,
-    last_place,
-)
+from calipers.study.profiles.named import PositionCurve
+from calipers.study.training.vices import CURVES, Inverted, Random, Shuffled, Undecided, Unread
 from calipers.testing import Noise, SimulatedJudge
 from groups import group_of
 
@@ -76,8 +68,15 @@ async def test_unread_may_be_linked_to_length():
 
 def test_curves_of_position_bias():
     places = [0, 0.25, 0.5, 0.75, 1]
-    assert [first_place(place) for place in places] == [1, 0, 0, 0, 0]
-    assert [last_place(place) for place in places] == [0, 0, 0, 0, 1]
-    assert [ends(place) for place in places] == [0.5, 0, -0.5, 0, 0.5]
-    assert [Curve((1.0, 0.0, 4.0))(place) for place in places] == [1, 0.5, 0, 2, 4]
-    assert Curve((3.0,))(0.7) == 3
+    curves: dict[str, Callable[[float], float]] = {
+        **CURVES,
+        "own": PositionCurve((1.0, 0.0, 4.0)),
+        "level": PositionCurve((3.0,)),
+    }
+    assert {name: [curve(place) for place in places] for name, curve in curves.items()} == {
+        "first": [1, 0, 0, 0, 0],
+        "last": [0, 0, 0, 0, 1],
+        "ends": [0.5, 0, -0.5, 0, 0.5],
+        "own": [1, 0.5, 0, 2, 4],
+        "level": [3] * 5,
+    }

@@ -15,9 +15,11 @@ from statistics import NormalDist
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
+import numpy as np
+
 from calipers.errors import ConfigError, PermanentError
 from calipers.study.profiles.profile import Profile, find_profile
-from calipers.testing import Bias, Coarse, LengthBias, Noise, PositionBias, RefusedByLength, SimulatedJudge, Vice
+from calipers.testing import Bias, Coarse, Flaky, LengthBias, Noise, PositionBias, SimulatedJudge, Vice
 from calipers.testing.question import Question
 from calipers.types import Candidate, RenderedGroup
 
@@ -115,16 +117,14 @@ class Opinion(Bias):
 
 
 @dataclass(frozen=True, slots=True)
-class PositionValues:
-    """A position's worth by its relative place, 0 first to 1 last: ``values`` of as many places, interpolated."""
+class PositionCurve:
+    """Position bias through ``points``, evenly spaced from the first position to the last, linear between them."""
 
-    values: tuple[float, ...]
+    points: tuple[float, ...]
 
     def __call__(self, place: float) -> float:
-        """Return what the relative ``place`` adds to a score of a profile's judge."""
-        at = place * (len(self.values) - 1)
-        before = min(int(at), len(self.values) - 2)
-        return self.values[before] + (at - before) * (self.values[before + 1] - self.values[before])
+        """Return what the relative ``place``, 0 (first) to 1 (last), adds to a score of a profile's judge."""
+        return float(np.interp(place * (len(self.points) - 1), range(len(self.points)), self.points))
 
 
 def vices_of(profile: Profile) -> list[Vice]:
@@ -147,13 +147,13 @@ def vices_of(profile: Profile) -> list[Vice]:
     if profile.per_doubling:
         vices.append(LengthBias(profile.per_doubling))
     if len(profile.positions) > 1:
-        vices.append(PositionBias(1.0, PositionValues(profile.positions)))
+        vices.append(PositionBias(1.0, PositionCurve(profile.positions)))
     if profile.noise:
         vices.append(Noise(rest * profile.noise))
     if levels is not None:
         vices.append(Coarse(levels))
     if profile.failures:
-        vices.append(RefusedByLength(profile.failures))
+        vices.append(Flaky(refused=profile.failures))
     return vices
 
 

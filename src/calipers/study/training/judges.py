@@ -20,7 +20,7 @@ from calipers.interfaces import Backend, Planner
 from calipers.judging.judge import Judge
 from calipers.judging.loop import Strategies
 from calipers.planners.first_asks import shuffled_candidates
-from calipers.study.profiles.named import profile_judge_of
+from calipers.study.profiles.named import PositionCurve, profile_judge_of
 from calipers.study.training import vices as own_vices
 from calipers.study.training.rollouts import PANEL, RUBRIC, seed_of
 from calipers.study.training.settings import Arm, JudgeTable
@@ -95,7 +95,7 @@ def _field(vice: str, key: str, value: Any, kind: str) -> Any:
         if isinstance(value, str) and value in own_vices.CURVES:
             return own_vices.CURVES[value]
         if isinstance(value, list) and value and all(map(_is_number, value)):
-            return own_vices.Curve(tuple(map(float, value)))
+            return PositionCurve(tuple(map(float, value)))
         wanted = f"one of {', '.join(own_vices.CURVES)}, or a list of numbers, first position to last"
     elif kind.startswith("tuple["):
         is_one = _is_number if "float" in kind else lambda item: isinstance(item, str)

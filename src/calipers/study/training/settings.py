@@ -10,7 +10,6 @@ from calipers.config.option import setting
 from calipers.errors import ConfigError
 
 PolicyKind: TypeAlias = Literal["gpt", "closed-form"]
-Tail: TypeAlias = Literal["geometric", "normal", "pareto"]
 Loss: TypeAlias = Literal["dr_grpo", "dapo", "grpo"]
 Scale: TypeAlias = Literal["group", "batch", "none"]
 Order: TypeAlias = Literal["content", "arrival"]
@@ -64,26 +63,13 @@ class ClosedForm:
     quality: Sequence[float] = setting(
         (0.9, 0.5, 0.2), "The share of right answers to easy, medium and hard prompts.", check=_require_inner_shares
     )
-    ease: float = setting(
-        1.0, "How easily quality is learned: the log-odds that a unit of its parameter adds.", low=0, high=100
-    )
     length_floor: int = setting(3, "The shortest response, in tokens.", low=3, high=1999)
     length_cap: int = setting(24, "The longest response, in tokens.", low=4, high=2000)
     length_mean: float = setting(9.7, "The mean length, in tokens.", low=3, high=2000)
-    length_tail: Tail = setting("geometric", "The distribution of lengths.", choices=get_args(Tail))
-    length_sd: float = setting(4.0, "The standard deviation of lengths, for the normal tail.", low=0.1, high=2000)
     format: float = setting(0.3, "The rate of formatted responses.", low=0, high=1, above=True, below=True)
     flattery: float = setting(0.3, "The rate of flattering responses.", low=0, high=1, above=True, below=True)
     confidence: float = setting(0.3, "The rate of confident responses.", low=0, high=1, above=True, below=True)
     injection: float = setting(0.03, "The rate of injected instructions.", low=0, high=1, above=True, below=True)
-    length_effect: float = setting(
-        0.0, "What a standard deviation of length adds to the log-odds of being right.", low=-100, high=100
-    )
-    format_effect: float = setting(0.0, "What format adds to them.", low=-100, high=100)
-    flattery_effect: float = setting(0.0, "What flattery adds to them.", low=-100, high=100)
-    injection_effect: float = setting(0.0, "What injected text adds to them.", low=-100, high=100)
-    criteria: int = 1
-    """Criteria that a response meets or not. A study has one: a response is right or wrong."""
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,13 @@ def right_answers(prompts: Tokens) -> Tokens:
     return np.where(asked < SHOWN_DIGITS, by_place, np.where(asked == SHOWN_DIGITS, digits.max(1), digits.min(1)))
 
 
+def draw_wrong_answers(prompts: Tokens, generator: np.random.Generator) -> Tokens:
+    """Return the token of a digit that each prompt of the task shows and does not ask for, (prompts,)."""
+    digits = prompts[:, 2 : 2 + SHOWN_DIGITS]
+    wrong = digits[digits != right_answers(prompts)[:, None]].reshape(len(prompts), SHOWN_DIGITS - 1)
+    return np.asarray(wrong[np.arange(len(prompts)), generator.integers(SHOWN_DIGITS - 1, size=len(prompts))])
+
+
 def draw_responses(
     prompts: Tokens,
     generator: np.random.Generator,
@@ -100,11 +107,9 @@ def draw_responses(
     An answer is right with its difficulty's probability, and otherwise another of the five digits.
     """
     count = len(prompts)
-    digits, right = prompts[:, 2 : 2 + SHOWN_DIGITS], right_answers(prompts)
-    wrong_digits = digits[digits != right[:, None]].reshape(count, SHOWN_DIGITS - 1)
-    wrong = wrong_digits[np.arange(count), generator.integers(SHOWN_DIGITS - 1, size=count)]
+    wrong = draw_wrong_answers(prompts, generator)
     chance = np.array(right_by_difficulty)[prompts[:, 1] - DIFFICULTIES[0]]
-    stated = np.where(generator.random(count) < chance, right, wrong)
+    stated = np.where(generator.random(count) < chance, right_answers(prompts), wrong)
     fillers = np.minimum(generator.geometric(1 - _MORE_FILLERS, count) - 1, most_fillers)
     words = generator.integers(len(FILLERS), size=(count, _MOST_FILLERS)) + FILLERS[0]
     confidence = generator.random(count)
@@ -113,13 +118,12 @@ def draw_responses(
     columns += [np.where(confidence < _SURE, SURE, np.where(confidence < _SURE + _UNSURE, UNSURE, PAD))[:, None]]
     columns += [np.where(generator.random(count) < rate, token, PAD)[:, None] for token, rate in _OPTIONAL]
     columns += [np.full((count, 1), END)]
-    return _without_gaps(np.concatenate(columns, axis=1))
+    return without_gaps(np.concatenate(columns, axis=1))[:, :RESPONSE_LENGTH]
 
 
-def _without_gaps(rows: Tokens) -> Tokens:
-    """Return the rows with their padding moved to the end, and cut or filled to RESPONSE_LENGTH."""
-    order = np.argsort(rows == PAD, axis=1, kind="stable")
-    return np.take_along_axis(rows, order, axis=1)[:, :RESPONSE_LENGTH]
+def without_gaps(rows: Tokens) -> Tokens:
+    """Return responses of the task with their padding moved to the end."""
+    return np.take_along_axis(rows, np.argsort(rows == PAD, axis=1, kind="stable"), axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from calipers.errors import TransientError
+from calipers.study.profiles.named import PositionCurve
 from calipers.testing import Bias, Fault, Question, Row, Spoiled
 from calipers.testing.faults import Write
 from calipers.testing.question import own_characters, require_finite, require_probability
@@ -108,26 +109,9 @@ def last_place(place: float) -> float:
     return float(place == 1)
 
 
-def ends(place: float) -> float:
-    """Return the position bias of a judge that favours both ends: 0.5 at ``place`` 0 and 1, -0.5 in the middle."""
-    return 2 * abs(place - 0.5) - 0.5
-
-
-CURVES: Final = {"first": first_place, "last": last_place, "ends": ends}
+CURVES: Final[Mapping[str, Callable[[float], float]]] = {
+    "first": first_place,
+    "last": last_place,
+    "ends": PositionCurve((0.5, -0.5, 0.5)),
+}
 """Position bias by name, beside the linear curve that PositionBias has without a name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Position bias through ``points``, evenly spaced from the first place to the last, linear between them."""
-
-    points: tuple[float, ...]
-
-    def __call__(self, place: float) -> float:
-        """Return the bias at ``place``, from 0 (first) to 1 (last)."""
-        if len(self.points) == 1:
-            return self.points[0]
-        at = place * (len(self.points) - 1)
-        before = min(int(at), len(self.points) - 2)
-        share = at - before
-        return (1 - share) * self.points[before] + share * self.points[before + 1]
