@@ -16,16 +16,16 @@ from rich.table import Table
 
 
 def main(groups_file: str, results_file: str) -> None:
-    """Print rankings with explanations for three groups (best, middling and worst agreement), then the agreement for
-    all.
+    """Print rankings of three groups (of the best agreement whose best candidate was found, middling, worst), then the
+    agreement of all.
     """
     groups = {group["group_id"]: group for group in map(json.loads, Path(groups_file).read_text("utf-8").splitlines())}
     results = [json.loads(line) for line in Path(results_file).read_text("utf-8").splitlines()]
     console = Console(highlight=False)
     found = [correlation_and_hit(result, gold_of(groups[result["group_id"]])) for result in results]
-    places = sorted(range(len(results)), key=lambda place: found[place], reverse=True)
+    places = sorted(range(len(results)), key=lambda place: (found[place][1], found[place][0]), reverse=True)
     for place in dict.fromkeys((places[0], places[len(places) // 2], places[-1])):
-        console.print(ranking(results[place], gold_of(groups[results[place]["group_id"]])))
+        console.print(ranking(results[place], gold_of(groups[results[place]["group_id"]]), hit=found[place][1]))
     console.print(f"\nThe best, the middling and the worst agreement with gold; all groups are in {results_file}")
     console.print(agreement([result["group_id"] for result in results], found))
     if any("embedded judge" in warning for result in results for warning in result["warnings"]):
@@ -39,9 +39,10 @@ def gold_of(group: dict) -> dict[str, float]:
     return {one["id"]: one["gold"] for one in group["trajectories"]}
 
 
-def ranking(result: dict, gold: dict[str, float]) -> Table:
+def ranking(result: dict, gold: dict[str, float], *, hit: bool) -> Table:
     """One group, best reward first."""
-    table = Table(title=f"\n{result['group_id']}", title_justify="left", box=None, pad_edge=False)
+    says = "the judge finds the best" if hit else f"the judge misses the best, {max(gold, key=gold.__getitem__)}"
+    table = Table(title=f"\n{result['group_id']}: {says}", title_justify="left", box=None, pad_edge=False)
     for name in ("reward", "gold", "id"):
         table.add_column(name, justify="right")
     table.add_column("why, in the judge's words")

@@ -23,7 +23,7 @@ from calipers.config.options import flat_options
 DOCS: Final = Path(__file__).parents[1] / "docs"
 _IN_PYTHON: Final = "Only in Python"
 _HEAD: Final = """\
-# Every option of a judge
+# Which options does a judge have?
 
 <!-- Written by scripts/reference.py from the fields in src/calipers/config/*options.py: change them there. -->
 
@@ -48,7 +48,7 @@ them (`weights = "2,1"`). A lone value stands for the first field of a group:
 """
 
 _COMMANDS_HEAD: Final = """\
-# Every command and flag
+# What does each command take?
 
 <!-- Written by scripts/reference.py from the commands in src/calipers/cli: change their help there. -->
 

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import inspect
 import io
+import json
 import logging
 import os
 import re
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
+from xml.etree import ElementTree as ET
 
 import pytest
 from scripts.site.pages import PLACES, place
@@ -26,6 +28,7 @@ from scripts.site.pages import PLACES, place
 import calipers
 import calipers.testing
 from calipers.backends.providers.known import PROVIDERS
+from calipers.backends.providers.scripted import Scripted
 from calipers.monitoring.alarms import DEFAULT_ALARMS
 from calipers.registry import BACKENDS, PROTOCOLS, REWARDS, VERIFIERS
 from calipers.types import Cause, FailureKind, Outcome
@@ -222,14 +225,20 @@ def test_a_list_inside_a_list_is_indented_by_four_spaces() -> None:
     assert [page for page in PAGES if re.search(r"^ {1,3}(?:[-*]|\d+\.) .*", prose(page), re.MULTILINE)] == []
 
 
-def test_every_page_has_one_place_in_the_sites_navigation_and_in_the_index() -> None:
-    listed = re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
-    by_hand = sorted(path for path in listed if not path.startswith("reference/"))
+def test_the_site_and_the_index_have_every_page_in_one_order_under_the_question_that_its_title_asks() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    listed = re.findall(r"^  - (.+):$|([\w./-]+\.md)$", navigation, re.MULTILINE)
+    of_the_site = [name or path for name, path in listed if not path.startswith("reference/")]
+    rows = re.findall(r"^## (.+)$|^- \[([^]]+)\]\(([^)]+)\)$", text_of("README.md"), re.MULTILINE)
     written = {place(path) for path in PLACES} | {place(name_of(page)) for page in PAGES}
-    assert by_hand == sorted(written), "add the page to nav in mkdocs.yml"
-    rows = re.findall(r"^\| \[[^]]+\]\(([^)]+)\) \| .+ \|$", text_of("README.md"), re.MULTILINE)
-    of_the_site = [place(os.path.normpath(f"docs/{row}")) for row in rows]
-    assert sorted(of_the_site) == sorted(written - {"index.md", "pages.md"})
+    of_the_index = [name or place(os.path.normpath(f"docs/{path}")) for name, _, path in rows]
+    assert [one for one in of_the_site if one not in {"index.md", "pages.md"}] == of_the_index
+    assert written <= {*of_the_site}, "add the page to nav in mkdocs.yml and to docs/README.md"
+    for _, question, path in rows:
+        if path and not path.startswith("../"):
+            title = text_of(path).partition("\n")[0]
+            assert title == f"# {question}", path
+            assert "?" in title, path
 
 
 # --- installation -----------------------------------------------------------------------------------------------------
@@ -276,7 +285,7 @@ def test_the_generated_pages_are_what_options_and_commands_say() -> None:
 
 def test_the_overview_of_trainers_says_when_a_run_ends_and_what_to_watch() -> None:
     overview = text_of("trainers/README.md")
-    assert all(words in overview for words in ("## Ending a run that learns nothing", "`ConfigError`", "patience=N"))
+    assert all(words in overview for words in ("## Stop a run that learns nothing", "`ConfigError`", "patience=N"))
     usual = ("failure_rate", "parse_failure_rate", "abstention_rate", "flat_group_rate", "position_correlation",
              "length_correlation")  # fmt: skip
     for alarm in DEFAULT_ALARMS:
@@ -337,3 +346,21 @@ def test_the_readmes_badges_are_what_the_project_declares() -> None:
         picture = (ROOT / path).read_text(encoding="utf-8")
         assert f"<title>{alt}</title>" in picture
         assert f">{text}</text>" in picture
+
+
+def test_the_readmes_picture_shows_what_the_default_judge_and_a_short_parser_make_of_its_replies() -> None:
+    picture = ET.parse(ROOT / "docs" / "images" / "failures.svg")  # noqa: S314 - the project's own
+    svg = "{http://www.w3.org/2000/svg}"
+    rows = [{one.get("class"): one.text or "" for one in row.iter(f"{svg}text")} for row in picture.iter(f"{svg}g")]
+    assert len(rows) == 3
+    for row in rows:
+        rewards = row["good"].split(", ")
+        reply = json.loads(row["code"])
+        values = [one["score"] for one in reply] if isinstance(reply, list) else reply.values()
+        parsed = [value / 100 for value in values]
+        parsed += [0.0] * (len(rewards) - len(parsed))
+        assert row["bad"] == ", ".join(f"{one:.2f}" for one in parsed)
+        group = [[{"role": "assistant", "content": f"Answer {number}."}] for number in range(len(rewards))]
+        judge = Scripted([{"text": re.sub(r'"(\d)"', r'"{{\1}}"', row["code"])}])
+        result = calipers.run(calipers.score_group(group, judge=judge))
+        assert rewards == ["None" if one is None else f"{one:.2f}" for one in result.rewards]

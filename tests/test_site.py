@@ -82,22 +82,19 @@ def test_a_finished_page_is_checked_for_what_it_links_to_and_loads(tmp_path: Pat
         assert list(check.problems(tmp_path)) == ([said] if said else [])
 
 
-def test_the_search_knows_no_changelog_and_titles_a_name_of_the_api_so_that_guides_come_first() -> None:
-    places = ("changes.html", "changes.html#a", "reference/a.html", "reference/a.html#a.b.C", "ledger.html#replay")
-    items = [{"location": place, "title": "Replay"} for place in places]
+def test_the_search_knows_no_changelog_and_ranks_guides_before_signatures() -> None:
+    places = {"changes.html#a": "Project", "reference/a.html#a.b.C": "Reference", "ledger.html#replay": "Runs"}
+    items = [{"location": place, "path": [section, "page"]} for place, section in places.items()]
     found = search.for_users({"config": {}, "items": items})
     assert found["config"] == {}
-    assert [(item["location"], item["title"]) for item in found["items"]] == [
-        ("reference/a.html", "Python: Replay"), ("reference/a.html#a.b.C", "Python: a.b.C"),
-        ("ledger.html#replay", "Replay"),
+    assert [(item["location"], item["weight"]) for item in found["items"]] == [
+        ("reference/a.html#a.b.C", 0.3), ("ledger.html#replay", 1),
     ]  # fmt: skip
 
 
 def test_assistants_get_an_index_and_the_whole_text() -> None:
     navigation = [{"Start": [{"Home": "index.md"}, {"More": [{"A": "a.md"}, "b.md"]}]}]
-    said = assistants.descriptions("| page | what |\n|---|---|\n| [a.md](a.md), [c](c.md) | What is A? |\n")
-    assert said == {"a.md": "What is A?", "c.md": "What is A?"}
-    index = assistants.index("In short.", navigation, said)
+    index = assistants.index("In short.", navigation, {"a.md": "# What is A?\n\nThis."})
     assert index.startswith("# calipers\n\n> In short.\n")
     assert "## Start\n\n- [Home](index.md)\n- [A](a.md): What is A?\n- [Overview](b.md)\n" in index
     whole = assistants.whole(navigation, {"a.md": "# A\n", "index.md": "# Home\n"})

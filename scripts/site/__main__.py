@@ -23,6 +23,7 @@ SOURCE: Final = ROOT / "out" / "site-source"
 SITE: Final = ROOT / "out" / "site"
 CONFIG: Final = ROOT / "mkdocs.yml"
 STYLE: Final = Path(__file__).parent / "site.css"
+RANKING: Final = Path(__file__).parent / "search.js"
 
 
 def main() -> int:
@@ -51,9 +52,10 @@ def main() -> int:
         return 1
     found = json.loads((SITE / "search.json").read_text(encoding="utf-8"))
     _write(SITE / "search.json", json.dumps(search.for_users(found)))
+    for worker in (SITE / "assets" / "javascripts" / "workers").glob("search.*"):
+        _copy(RANKING, worker)
     summary = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["description"]
-    said = assistants.descriptions(texts["pages.md"])
-    _write(SITE / "llms.txt", assistants.index(summary, sections, said))
+    _write(SITE / "llms.txt", assistants.index(summary, sections, texts))
     _write(SITE / "llms-full.txt", assistants.whole(sections, texts))
     for path, text in (*texts.items(), *reference.texts()):
         _write(SITE / path, text)

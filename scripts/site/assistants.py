@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
-
-_ROW: Final = re.compile(r"\[[^\]]+\]\(([^)]+\.md)\)")
+from typing import Any
 
 
-def index(summary: str, sections: list[Any], descriptions: Mapping[str, str]) -> str:
-    """llms.txt: every page of the navigation, with what it answers where that is known."""
+def index(summary: str, sections: list[Any], texts: Mapping[str, str]) -> str:
+    """llms.txt: every page of the navigation, with the question that its title asks."""
     lines = ["# calipers", "", f"> {summary}", "", "Every page is here as Markdown, too: the links lead to it.", ""]
     for section in sections:
         ((title, inner),) = section.items()
@@ -18,8 +15,8 @@ def index(summary: str, sections: list[Any], descriptions: Mapping[str, str]) ->
             inner = [section]
         lines += [f"## {title}", ""]
         for name, path in flat(inner):
-            said = descriptions.get(path)
-            lines.append(f"- [{name}]({path}): {said}" if said else f"- [{name}]({path})")
+            title = texts.get(path, "").partition("\n")[0].removeprefix("# ")
+            lines.append(f"- [{name}]({path}): {title}" if title else f"- [{name}]({path})")
         lines.append("")
     return "\n".join(lines)
 
@@ -28,16 +25,6 @@ def whole(sections: list[Any], texts: Mapping[str, str]) -> str:
     """llms-full.txt: the text of all pages that are no API reference, in the order of the navigation."""
     paths = [path for _, path in flat(sections) if path in texts]
     return "\n".join(f"<!-- {path} -->\n\n{texts[path]}" for path in paths)
-
-
-def descriptions(table: str) -> dict[str, str]:
-    """What the rows of the table of all pages say of each of them."""
-    found = dict[str, str]()
-    for line in table.splitlines():
-        cells = line.strip("| ").split(" | ")
-        if line.startswith("| [") and len(cells) == 2:
-            found |= dict.fromkeys(_ROW.findall(cells[0]), cells[1])
-    return found
 
 
 def flat(sections: list[Any]) -> Iterator[tuple[str, str]]:
