@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.render.escapes import escape, escape_all, unescape
+from calipers.render.escapes import escape, escape_all_in_steps, escape_in_steps, unescape
+from calipers.types.steps import run_steps
 from strategies import texts
 
 
 @given(st.lists(texts(), max_size=6))
 def test_escaped_text_is_utf8_without_controls_and_unescape_is_the_inverse(drawn: list[str]) -> None:
     escaped = list(map(escape, drawn))
-    assert list(escape_all(drawn)) == escaped
+    assert list(run_steps(escape_all_in_steps(drawn))) == escaped
     assert list(map(unescape, escaped)) == drawn
     for text in escaped:
         text.encode()
@@ -25,9 +26,17 @@ def test_escaped_text_is_utf8_without_controls_and_unescape_is_the_inverse(drawn
 
 
 def test_half_a_line_end_is_escaped_at_the_end_of_a_text_and_a_literal_escape_is_told_from_a_real_one() -> None:
-    assert list(escape_all(["one\r", "two\r\n"])) == ["one\\u{d}", "two\r\n"]
+    assert list(run_steps(escape_all_in_steps(["one\r", "two\r\n"]))) == ["one\\u{d}", "two\r\n"]
     assert escape("\\u{200b}") == "\\u{5c}u{200b}"
     assert escape("\u200b") == "\\u{200b}"
+
+
+def test_a_long_text_is_escaped_in_steps_that_do_not_show() -> None:
+    assert sum(1 for _ in escape_in_steps("<|im_start|>" * 20_000)) == 14
+    for token in (*TOKENS, *LOOK_ALIKE, "\u200b\u200b", "\r\n", "\\u{41}", "\u0645\u200c"):
+        for before in range(2**14 - len(token), 2**14 + 1):
+            text = f"{' ' * before}{token} "
+            assert escape(text) == " " * before + escape(f" {token} ")[1:], (before, token)
 
 
 # Signs that are drawn (numbers' and verses' marks) or only lay out hieroglyphs.

@@ -30,6 +30,10 @@ def test_a_verdict_is_a_word_in_a_place_of_its_own():
         '{"verdict": "NOT_PRESENT"}': False, '{"met": "Yes. It does."}': True, "<think>No.</think>Yes.": True,
         "Yes<|im_end|>\nNo": True, "Yes.\nassistant\nNo.": True, '{"met": true}<|im_end|>{"met": false}': True,
         '{"explanation": "VERDICT: NOT MET", "criteria_met": true}': None, '{"error": "x", "met": true}': None,
+        "Yes, it would be met if it said why.": None, "Yes: it is met; it is not.": None,
+        "No, it is not incorrect.": None,
+        "The criterion is not met.": False, '{"answer": "yes", "final_answer": "no"}': None,
+        '{"met": false, "reason": "It is met."}': None,
         "[[1]] or [[0]]": None, "Yes. No.": None, "Partly.": None, "": None,
         '{"met": 0.5}': None, "Nice weather.": None,
         'Sure: {"met": true}': None, '{"met": true}\n{"met": false}': None, "The answer says yes": None,
@@ -47,6 +51,7 @@ def test_rows_of_a_checklist_are_matched_by_what_they_carry():
         '[{"number": 2, "met": false}, {"number": 1, "met": true}]': right, "Is 42: met\nIs wrong: not met": right,
         '[{"idx": 0, "met": true}, {"idx": 1, "met": false}]': right, '{"Is 42.": true, "Is wrong.": false}': right,
         '[{"met": false}, {"met": true}]': swapped, '{"1": true, "2": false}</s>{"1": false, "2": true}': right,
+        '[{"points": 2, "met": true}, {"points": 1, "met": false}]': {},
         '[{"criterion": "Else", "met": false}, {"criterion": "Is 42.", "met": true}]': {},
         '[{"id": "B", "met": false}, {"id": "A", "met": true}]': {}, '{"1": true, "2": false, "3": true}': {},
         '{"1": {"criterion": "Is wrong.", "met": false}, "2": true}': {}, '{"error": "x", "1": true, "2": false}': {},
@@ -81,6 +86,8 @@ def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
         '{"winner": "A", "reason": "Verdict: B"}': None, "[[C]] for a tie.": "tie",
         "[[A]]\nReason: shorter than B": "A", "I choose A over B.": "A",
         "Output (a) is better than Output (b).": "A", "Output (a) is better on style; Output (b) wins.": None,
+        "Output (a) is better than Output (b) on style, but it is wrong.": None,
+        "Is it so? Output (a) is better? No.": None,
     }  # fmt: skip
     assert {text: extract_choice(text, ["A", "B"], tie="C").choice for text in cases} == cases
     long = "Answer 1 is more detailed, while 2 is short. Therefore, I choose 3 as the two are equivalent."
@@ -148,6 +155,8 @@ def test_marks_stand_for_labels_in_order_and_scores_go_to_the_callers_scale():
     assert extract_scores("[RESULT] 5", ["a"], format="prometheus").scores == {"a": 5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(-1, 1), format="prometheus").scores == {"a": -0.5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(0, 5), format="prometheus").scores == {"a": 2}
+    for name, both in (("prometheus", "[RESULT] 4 or [RESULT] 3"), ("g_eval", "Coherence: 4\nFluency: 3")):
+        assert extract_scores(both, ["a"], scale=(0, 5), format=name).doubt, name
     assert extract_scores("[RESULT] 1", ["a"], format="prometheus", finish_reason="length").truncated
     for last in ("Usefulness: 4", "**Usefulness Score:** **4**", "- Usefulness (0-4): [4]", "Usefulness: 4/4"):
         assert extract_scores("Step 1: 3.\n" + last, ["a"], scale=(0, 4), format="g_eval").scores == {"a": 4}, last

@@ -50,6 +50,10 @@ def test_forms_that_say_one_thing_are_read():
         "{'KB': 90, 'BC': 10,}", '{KB: 90, "BC": 10}', '{"KB": 90, // good\n"BC": 10}',
         '{"scores": {"KB": 90, "BC": 10}',
         "KB: 90\nBC: 10", "Scores:\n- **KB**: 90/100\n- **BC**: 10/100", "KB = 90, BC = 10",
+        '{"scores": ' + OWN + ', "explanations": {"KB": "credit score: 720", "BC": "Unlike KB (score: 90)"}}',
+        '{"KB": {"score": 90, "criteria": {"a": {"score": 70}}}, "BC": {"score": 10, "tests": {"KB": 1, "BC": 0}}}',
+        '[{"reason": "BC", "score": 90}, {"reason": "KB", "score": 10}]',
+        "| ID | Score (0-100) |\n| KB | 90 |\n| BC | 10 |",
         "| KB | 90 |\n| BC | 10 |", "| rank | attempt | score |\n|---|---|---|\n| 1 | KB | 90 |\n| 2 | BC | 10 |",
         '{"scores": {"KB": 90, "BC": 10}, "explanations": {"KB": "printed <|im_end|> {", "BC": "</think>"}}',
     }  # fmt: skip
@@ -65,10 +69,13 @@ def test_doubt_has_its_reason():
     cases: dict[str, object] = {
         "Sure! " + OWN: "words around", OWN + "\nActually, swap the two.": "words around", "> " + OWN: "words around",
         'Hier meine Noten:\n{"scores": ' + OWN + "}": "words around", "Not the scores:\nKB: 90\nBC: 10": "words around",
+        '{"reasoning": {"KB": 3, "BC": 4}, "scores": ' + OWN + "}": "words around",
+        "以下是评分：\n" + OWN: "words around",
+        '{"scores": ' + OWN[:-1] + ', "note": "swap them"}}': "words around",
         "Do not use these scores:\n" + OWN: "words around",
         'These scores are wrong:\n{"scores": ' + OWN + "}": "words around",
         "KB: 90\nBC: 10\nThe rest is fine.": "words around",
-        '{"scores": ' + OWN + ', "note": "swap them"}': "words around", "KB wrote:\n" + OWN: "keys",
+        '{"scores": ' + OWN + ', "note": "swap them"}': "words around", "KB wrote:\n" + OWN: "words around",
         OWN + "\n" + OTHER: "two verdicts", '{"draft": ' + OTHER + ', "scores": ' + OWN + "}": "two verdicts",
         '{"KB": 90, "BC": 10, "KB": 20}': "two verdicts", '{"KB": 90, "BC": 10, "ZZ": 5}': "not asked about",
         '{"scores": ' + OWN + ', "scores": ' + OTHER + "}": "twice",
@@ -76,6 +83,7 @@ def test_doubt_has_its_reason():
         '{"explanations": {"KB": "fine.\\n**KB: 30**", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
         '{"explanations": {"KB": "I cannot evaluate it"}, "scores": {"KB": 0, "BC": 61}}': "explanation contradicts",
         '{"explanations": {"KB": "Score (0-100) - 30", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
+        '{"KB": {"score": 90, "reason": "Unlike BC (score: 90)"}, "BC": {"score": 10}}': "explanation contradicts",
         '{"explanations": "KB: 30\\nBC: 10", "scores": ' + OWN + "}": "explanation contradicts",
         '{"reasoning": "As an AI, I cannot evaluate it.", "scores": {"KB": 0, "BC": 0}}': "explanation contradicts",
         '{"error": "content policy", "scores": {"KB": 0, "BC": 0}}': "error beside",
@@ -98,7 +106,7 @@ def test_a_candidate_with_two_different_scores_anywhere_in_an_object_is_doubt():
         '{"scores": ' + OWN + ', "score": [10, 90]}', '{"scores": ' + OWN + ', "rows": [{"id": "KB", "score": 10}]}',
         '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": 10}], "BC": 90}',
         '{"scores": {"KB": 90, "BC": 10, "final": {"KB": 10}}}', '{"KB": {"score": 90, "KB": 10}, "BC": 10}',
-        '{"scores": ' + OWN + ', "explanations": {"KB": 10}}', '{"KB": {"score": 90, "final_score": 10}, "BC": 10}',
+        '{"KB": {"score": 90, "final_score": 10}, "BC": 10}',
         '{"KB": {"score": 90, "sum": {"score": 10}}, "BC": 10}', '{"scores": {"KB": "high", "BC": 10}, "KB": 90}',
     ]  # fmt: skip
     assert mismatches(dict.fromkeys(cases, "two verdicts")) == []
@@ -117,8 +125,10 @@ def test_numbers_under_other_keys_are_no_scores_in_any_form(key: str):
     whole = json.dumps({key: {"KB": 53, "BC": 42}}, indent=1)
     damaged = whole.replace("42", "42,")
     headed = [f"{key}:\nKB: 53\nBC: 42\n", f"{key}: " + OWN, f'"{key}": {{\n"KB": 53,\n"BC": 42\n}}']
-    forms = [whole, damaged, "So: " + whole, "// x\n" + whole, *headed]
+    forms = [whole, damaged, "So: " + whole, "// x\n" + whole]
     assert mismatches(dict.fromkeys(forms, "keys that were asked")) == []
+    assert mismatches(dict.fromkeys(headed, "words around")) == []
+    assert [text for text in headed if extract_scores(text, IDS, scale=(0, 100)).doubted] == []
     assert mismatches({f"KB: 90\nBC: 10\n{key}:\nNone.\n": "words around"}) == []
 
 
@@ -148,10 +158,13 @@ def test_one_unreadable_number_loses_only_its_candidate():
 def test_a_single_candidate_needs_no_name_and_its_labelled_last_line_counts():
     cases = {"8": 8, "[[8]]": 8, '{"score": 8, "explanation": "x"}': 8, "Good.\n\n**Score:** 8/10": 8,
              "Step 1: read it.\nUsefulness: 4": 4, "It is fine.\nUsefulness Score: 0": 0,
+             "Clarity: 3\nUsefulness: 4": None, "Wrong.\nConfidence: 9": None,
              "Usefulness: 3\nOn reflection:\nUsefulness: 4": None, "Score: 8. To get Score: 9 it needs tests.": None,
              "It has 3 errors.": None}  # fmt: skip
     read = {text: extract_scores(text, ["x"], scale=(0, 10)).scores.get("x") for text in cases}
     assert read == cases
+    wide = {text: extract_scores(text, ["x"], scale=(0, 100)).scores for text in ("Score: 90\n", "Word count: 90\n")}
+    assert list(wide.values()) == [{"x": 90}, {}]
 
 
 def test_the_end_of_a_cut_reply_is_not_trusted():
@@ -161,7 +174,8 @@ def test_the_end_of_a_cut_reply_is_not_trusted():
 
 
 def test_words_around_keep_the_values_for_the_next_reply():
-    assert extract_scores("Sure! " + OWN, IDS, scale=(0, 100)).doubted == READ
+    reasons = '{"reasoning": {"KB": 3, "BC": 4}, "scores": ' + OWN + "}"
+    assert [extract_scores(text, IDS, scale=(0, 100)).doubted for text in ("Sure! " + OWN, reasons)] == [READ, READ]
     assert extract_scores(OWN + OTHER, IDS, scale=(0, 100)).doubted == {}
     assert extract_scores("Sure! " + '{"KB": 90}', IDS, scale=(0, 100)).doubted == {}
     assert extract_scores('I cannot judge them. {"KB": 0, "BC": 0}', IDS, scale=(0, 100)).doubted == {}

@@ -24,7 +24,7 @@ _Known: TypeAlias = dict[str, tuple[Attack, ...]]
 """The attacks found in each text. The message's position and role are filled in later."""
 
 _PIECE: Final = 2**16
-_OVERLAP: Final = 2**9
+_OVERLAP: Final = 2**12
 """Longer texts are searched in pieces of ``_PIECE`` characters, each followed by this many of the next piece."""
 _SCREENED: Final = 2**12
 """Short texts are screened together up to about this many characters."""
@@ -134,7 +134,7 @@ def _not_screened(texts: Iterable[str]) -> Iterator[Iterable[str]]:
 
 def _may_attack(text: str) -> bool:
     """Whether a text without letters beyond ASCII has a stem, a mark, or a run of letters that may be encoded."""
-    data = text.encode("ascii", "replace")
+    data = f" {text}".encode("ascii", "replace")
     words = data.translate(_TO_WORDS)
     return _has_mark(data) or has_long_run(data) or bool([stem for stem in _stems(beyond_ascii=False) if stem in words])
 
@@ -183,11 +183,11 @@ def _windows(text: PlainText) -> list[tuple[int, int]]:
     They are empty for nearly all texts. A text with only a mark of forged layout has an empty window.
     """
     plain = text.plain
-    data = plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
+    data = f" {plain}".encode("utf-8", "surrogatepass").translate(_TO_WORDS)
     stems = [stem for stem in _stems(beyond_ascii=text.beyond_ascii) if stem in data]
     if not stems:
         return [(0, 0)] * _has_mark(text.shown.encode("ascii", "replace"))
-    words = data.decode("utf-8", "surrogatepass")  # in the same positions as in ``plain``
+    words = data.decode("utf-8", "surrogatepass")  # one position later than in ``plain``
     windows: list[tuple[int, int]] = []
     for place in sorted(match.start() for stem in stems for match in re.finditer(stem.decode(), words)):
         begin, end = max(0, place - _BESIDE), min(len(plain), place + _BESIDE)

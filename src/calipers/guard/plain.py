@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from binascii import Error
 from collections.abc import Iterator
 from functools import lru_cache
 from html import unescape
-from itertools import islice
 from string import ascii_letters, ascii_uppercase, digits
 from typing import Final, NamedTuple
 from unicodedata import category, digit, normalize
@@ -37,14 +35,14 @@ _MIXED = re.compile(f"[a-z]{_OTHER_ALPHABET}|{_OTHER_ALPHABET}[a-z]")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _ESCAPE = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_ENCODED = re.compile(r"[A-Za-z0-9+/]{24,}")
+_HEXADECIMAL = re.compile(r"(?:[0-9A-Fa-f]{2}[\s:]?){16,}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}(?:\s[A-Za-z0-9+/]{4,})*")
+_DECODED = re.compile("[^\0-\x08\x0e-\x1f\x7f�]{12,}")
 _TO_RUNS: Final = bytes(
     b" x"[code in f"{ascii_letters}{digits}+/".encode()] if code < 128 else 32 for code in range(256)
 )
 _RUN: Final = b"x" * 24
 """What a run of letters and digits that may be encoded text becomes by ``_TO_RUNS``."""
-_AT_MOST: Final = 256
-"""At most this many encoded parts of a text are decoded."""
 
 
 class PlainText(NamedTuple):
@@ -134,22 +132,10 @@ def hidden_texts(raw: str, text: PlainText) -> Iterator[str]:
             yield from ("".join(chr(ord(char) - 0xE0000) for char in tags) for tags in _TAGS.findall(raw))
         if any("\u0250" <= char <= "\u0586" for char in _beyond_ascii(text.plain)) and _MIXED.search(text.plain):
             yield text.plain.translate(_LOOK_ALIKES)  # letters of another alphabet that look Latin beside Latin ones
-    if has_long_run(raw.encode("ascii", "replace")):
-        for match in islice(_ENCODED.finditer(raw), _AT_MOST):
-            yield split_name(match[0])
-            yield from _decoded(match[0])
-
-
-def _decoded(blob: str) -> Iterator[str]:
-    """Yield what a run of letters and digits means in hexadecimal and in base64, if that is text."""
-    for decode in (bytes.fromhex, _from_base64):
-        try:
-            text = decode(blob).decode()
-        except (ValueError, Error):
-            continue
-        if all(char.isprintable() or char.isspace() for char in text):
-            yield text
-
-
-def _from_base64(blob: str) -> bytes:
-    return b64decode(blob + "=" * (-len(blob) % 4), validate=True)
+    if "20 7" in raw or "20:7" in raw or has_long_run(raw.encode("ascii", "replace")):
+        encoded = _BASE64.findall(raw)
+        yield split_name("\n".join(encoded))
+        runs = ["".join(run.split()) + "AAA" for run in encoded]  # the last group may be incomplete
+        blobs = [b64decode(run[start : len(run) - (len(run) - start) % 4]) for run in runs for start in range(4)]
+        blobs += [bytes.fromhex(pairs.replace(":", " ")) for pairs in _HEXADECIMAL.findall(raw)]
+        yield "\n".join(text for blob in blobs for text in _DECODED.findall(blob.decode(errors="replace")))

@@ -77,6 +77,7 @@ def render_in_steps(
     artifacts, so that trajectories with different ones are different candidates.
     """
     transcriber = Transcriber(group, reasoning)
+    yield from transcriber.write_context()
     opening, context = transcriber.blocks, transcriber.messages
     drafts = []
     size = 0

@@ -26,9 +26,9 @@ from itertools import pairwise
 from typing import Any, TypeGuard
 
 from calipers.render.canonical import Canonicaliser, Reasoning, plain_json
-from calipers.render.escapes import escape, escape_all
+from calipers.render.escapes import escape, escape_all_in_steps
 from calipers.types import Message, Tool, Trajectory, TrajectoryGroup, Transcript
-from calipers.types.steps import Steps
+from calipers.types.steps import Steps, at_once
 
 MARK = "\x01"
 IMAGE = "\x02"
@@ -54,18 +54,23 @@ _FIRST_KEYS = ("type", "name", "description")
 class Transcriber:
     """Writes the trajectories of ``group`` as transcripts, one at a time.
 
-    ``messages`` is the group's context in canonical form, and ``blocks`` is the same context as text. Of the group,
-    only its context and tools are used.
+    ``messages`` is the group's context in canonical form, and ``blocks`` is the same context as text, after
+    ``write_context``. Of the group, only its context and tools are used.
     """
 
     def __init__(self, group: TrajectoryGroup, reasoning: Reasoning) -> None:
         self._group = group
         self._canonicaliser = Canonicaliser(reasoning)
-        self.messages = list(map(self._canonicaliser.canonical_message, group.context))
-        self.blocks = write_blocks(self.messages, after_assistant=False)
+        self.messages: list[Message] = []
+        self.blocks: list[str] = []
         self.definitions: dict[str, Tool] = {}
         """The tool definitions of all trajectories written so far, by their lines in the transcript."""
         self._lines: dict[str, tuple[str, ...]] = {}
+
+    def write_context(self) -> Steps[None]:
+        """Write the group's context, before the first trajectory."""
+        self.messages = list(map(self._canonicaliser.canonical_message, self._group.context))
+        self.blocks = yield from write_blocks_in_steps(self.messages, after_assistant=False)
 
     def transcript(self, trajectory: Trajectory) -> Steps[Transcript]:
         """Return the transcript of ``trajectory``, in steps. Never raises for content."""
@@ -79,7 +84,7 @@ class Transcriber:
                 yield
                 after_assistant = messages[-1]["role"] == "assistant"
             canonical = list(map(canonicaliser.canonical_message, run))
-            blocks += write_blocks(canonical, after_assistant=after_assistant)
+            blocks += yield from write_blocks_in_steps(canonical, after_assistant=after_assistant)
             messages += canonical
         key = hashlib.blake2b("".join((*blocks, MARK, *lines)).encode(), digest_size=KEY_BYTES).digest()
         return Transcript(key, tuple(messages), tuple(blocks), lines, canonicaliser.omissions())
@@ -118,7 +123,7 @@ def _ordered(value: Any) -> Any:
     return {key: _ordered(value[key]) for key in (*first, *sorted(value.keys() - set(first)))}
 
 
-def write_blocks(messages: Sequence[Message], *, after_assistant: bool) -> list[str]:
+def write_blocks_in_steps(messages: Sequence[Message], *, after_assistant: bool) -> Steps[list[str]]:
     """Return a block of transcript text per message. ``after_assistant``: an assistant's message precedes the first."""
     texts: list[str] = []
     for message in messages:
@@ -128,7 +133,7 @@ def write_blocks(messages: Sequence[Message], *, after_assistant: bool) -> list[
         texts.append(text)
     else:  # headers and texts, and nothing else, as most trajectories are
         blocks: list[str] = []
-        for message, text in zip(messages, escape_all(texts), strict=True):
+        for message, text in zip(messages, (yield from escape_all_in_steps(texts)), strict=True):
             blocks.append(f"{MARK}{message['role']}\n{text}\n" if text else f"{MARK}{message['role']}\n")
         return blocks
     writer = _Writer()
@@ -141,8 +146,11 @@ def write_blocks(messages: Sequence[Message], *, after_assistant: bool) -> list[
             writer.message(message, role, after_assistant=after_assistant)
         ends.append(len(writer.pieces))
         after_assistant = role == "assistant"
-    pieces = writer.escaped_pieces()
+    pieces = yield from writer.escaped_pieces()
     return ["".join(pieces[first:last]) for first, last in pairwise(ends)]
+
+
+write_blocks = at_once(write_blocks_in_steps)
 
 
 def header_word(text: str) -> str:
@@ -166,12 +174,11 @@ class _Writer:
         self._texts: list[int] = []
         """The positions of the pieces that are escaped."""
 
-    def escaped_pieces(self) -> list[str]:
+    def escaped_pieces(self) -> Steps[list[str]]:
         """Return the pieces of the transcript, escaped where they are not layout."""
-        if self._texts:
-            texts = [self.pieces[place] for place in self._texts]
-            for place, text in zip(self._texts, escape_all(texts), strict=True):
-                self.pieces[place] = text
+        texts = [self.pieces[place] for place in self._texts]
+        for place, text in zip(self._texts, (yield from escape_all_in_steps(texts)), strict=True):
+            self.pieces[place] = text
         return self.pieces
 
     def block(self, header: str, text: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from calipers.replies.documents import EXPLAINING, is_list, pairs_of, plain_key
-from calipers.replies.names import ERROR_BESIDE, TWO_VERDICTS, WORDS_AROUND, Names, Rejected
+from calipers.replies.names import ERROR_BESIDE, NOUN, TWO_VERDICTS, WORDS_AROUND, Names, Rejected
 from calipers.replies.text import condense_reply, is_headed, is_introduction
 from calipers.replies.verdict import MET_KEYS, Row, document_of, read_row, read_scalar, read_single
 from calipers.types import FinishReason, Outcome
@@ -20,6 +20,7 @@ _MAX_ROWS: Final = 2000
 _OUTER: Final = 3
 _SHORTEST: Final = 8
 """A part of a criterion's text with fewer characters than this does not identify it."""
+_NUMBERING: Final = re.compile(rf"(?:.*_)?(?:{NOUN}|n|num|number|index|idx|key|criteria|rule|check)|")
 _LINE: Final = re.compile(
     r"[\s*_-]{0,8}(?P<name>[^:：|=\n]{1,120}?)[*_`]{0,3}\s{0,3}(?:[:：|=]|\.\s|->|→)[*_\s]{0,4}(?P<value>[^|:\n]{1,60}?)\s*\|?"
 )
@@ -185,9 +186,9 @@ class _Reader:
         return self._named(rows, are_checked=True)
 
     def _carried(self, item: Any) -> list[Any]:
-        """Return what a row may carry as the name of its criterion: texts and numbers beside its verdict."""
+        """Return what a row may carry as the name of its criterion: texts and numbers, None for other numbers."""
         return [
-            value
+            value if _number(value) is None or _NUMBERING.fullmatch(plain_key(key)) else None
             for key, value in pairs_of(item)
             if type(value) in (str, int) and plain_key(key) not in MET_KEYS | EXPLAINING
         ]

@@ -99,7 +99,7 @@ _KEYS: Final = frozenset(
     {"choice", "winner", "verdict", "preference", "preferred", "selection", "answer", "result", "decision"}
 )
 _LABELLED: Final = rf"(?:(?:my|the|final|overall|your)\s){{0,3}}(?:{'|'.join(sorted(_KEYS))})"
-_BETTER: Final = r"\sis\s(?:the\s)?better\b(?![^.!?\n]*[;:–—])"
+_BETTER: Final = r"\sis\s(?:the\s)?better\b(?![^.!?\n]*(?:[;:–—?]|,\sbut\b))"
 _SENTENCE: Final = r"(?:^|(?<=[.!?]\s))"
 
 

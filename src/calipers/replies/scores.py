@@ -38,14 +38,7 @@ from calipers.replies.names import (
     Rejected,
 )
 from calipers.replies.numbers import SCORE, Scale, Value, read_value, why_off_scale
-from calipers.replies.text import (
-    LIMIT,
-    condense_reply,
-    is_headed,
-    is_introduction,
-    reply_text,
-    strip_fence,
-)
+from calipers.replies.text import LIMIT, condense_reply, is_headed, is_introduction, reply_text, strip_fence
 from calipers.types import FinishReason, Outcome
 
 _OTHER_KEYS: Final = "no scores under the keys that were asked for"
@@ -172,9 +165,9 @@ class _Found:
 def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) -> ScoreReading:
     """Return the reading of the verdict that was found: its scores on the scale asked for, and why ids are missing."""
     values = {id_: value for id_ in ids if isinstance(value := found.values.get(id_), Value)}
-    for id_, value in values.items():
+    for id_ in values:
         words = found.explanations.get(id_, "")
-        if (words or found.remark) and _is_contradicted(id_, value, words, found.remark, scale):
+        if (words or found.remark) and _is_contradicted(id_, values, words, found.remark, scale):
             found.doubts.append(CONTRADICTED)
         if re.fullmatch(r"\s*(?:\.{3}|…|<[A-Za-z][\w ]{0,40}>)\s*", found.explanations.get(id_, "")):
             found.doubts.append(_TEMPLATE)
@@ -212,23 +205,27 @@ _SCORED: Final = (
     rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"\bscores?(?![\w-]){_SCORED}", re.IGNORECASE)
+_NAMED: Final = re.compile(r"(?<!\w)(\w+)(?:['’]s)?[\W_]{0,8}\Z")
 
 
-def _is_contradicted(id_: str, value: Value, words: str, remark: str, scale: Scale) -> bool:
+def _is_contradicted(id_: str, values: Mapping[str, Value], words: str, remark: str, scale: Scale) -> bool:
     """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for, or that or
     the ``remark`` about all one labelled by the candidate.
 
-    The lowest score beside a refusal to evaluate is no score either.
+    A score after another candidate's name is that one's; a number off the scale is none. The lowest score beside a
+    refusal to evaluate is no score either.
     """
-    if value.number == scale[0] and (REFUSES.match(words) or REFUSES.match(remark)):
+    if values[id_].number == scale[0] and (REFUSES.match(words) or REFUSES.match(remark)):
         return True
     stated = list(_LABELLED.finditer(words[:4000])) if "score" in words.lower() else []
     if id_ in words or id_ in remark:
         labelled = rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])"
         stated += re.finditer(labelled, f"{words[:4000]}\n{remark[:4000]}")
     for match in stated[:20]:
-        counter = read_value(match["score"], scale)
-        if isinstance(counter, Value) and abs(counter.number - value.number) > 1e-9 * max(1, abs(scale[1])):
+        counter, named = read_value(match["score"], scale), _NAMED.search(match.string[: match.start()][-80:])
+        number = values.get(named[1] if named else id_, values[id_]).number
+        stated_number = counter.number if isinstance(counter, Value) else number
+        if scale[0] <= stated_number <= scale[1] and not math.isclose(stated_number, number, abs_tol=1e-9):
             return True
     return False
 
@@ -280,9 +277,11 @@ _WRAPPERS: Final = frozenset(
 )
 _COUNTING: Final = frozenset({"score", "index", "idx", "rank", "position", "place", "confidence", *_TOPS})
 """Keys of a row whose numbers are no ids."""
-_BESIDE: Final = EXPLAINING | {"scores", "score", "explanations", "error", "errors", "refusal", *_TOPS}
+_EXPLAINED: Final = EXPLAINING | {"explanations"}
+_BESIDE: Final = _EXPLAINED | {"scores", "score", "error", "errors", "refusal", *_TOPS}
 """Keys that say nothing about the scores beside them."""
-_NAMING: Final = frozenset({"id", "name", "attempt", "candidate", "trajectory", "key"})
+_NO_NAMES: Final = _COUNTING | EXPLAINING
+_NAMING: Final = re.compile(rf"{NOUN}|name|key")
 _ROW: Final = re.compile(
     rf"[\s*_•|-]{{0,8}}(?P<name>[^:：=|\t]{{1,60}}?)[*_`\"')\]]{{0,4}}\s{{0,3}}(?:[:：=|\t]|\s[–—-]\s|(?<=\))\s)[*_`\s]{{0,6}}"
     rf"(?P<score>\[{{0,2}}{SCORE}\]{{0,2}})[*_`\s.,;|]{{0,6}}"
@@ -318,12 +317,11 @@ class _Reader:
             return read
         body = answer_of(text)
         documents = find_documents(body)
-        reading = self._documents(body, documents) if documents else None
-        if reading is None:
-            if "{" in body:
-                raise Rejected(_OTHER_KEYS)
-            return self._lines(body, is_whole=self.is_whole or not text.endswith(body))
-        return reading
+        if documents and (reading := self._documents(body, documents)):
+            return reading
+        if "{" in body:
+            raise Rejected(_OTHER_KEYS)
+        return self._lines(body, is_whole=self.is_whole or not text.endswith(body))
 
     # --- documents ---
 
@@ -335,11 +333,14 @@ class _Reader:
         alone = len(documents) == 1 and documents[0].end - documents[0].start == len(inner)
         read = [(document, self._node(document.node, whole=alone)) for document in documents]
         verdicts = [(document, part) for document, part in read if part.is_verdict()]
-        if documents[-1].cut and not self._is_closed(body, *read[-1]):
+        is_closed = body.rstrip("`~ \n")[-1:] in ("}", "]") and read[-1][1].values.keys() == self.names.known.keys()
+        if documents[-1].cut and not is_closed:  # more than brackets is missing
             raise Rejected("the reply ends inside its verdict", truncated=True)
         has_key = any(plain_key(key) in ("scores", "score") for doc in documents for key, _ in pairs_of(doc.node))
-        if not verdicts or (not has_key and is_headed(body[: documents[0].start])):
+        if not verdicts:
             return None
+        if not has_key and is_headed(body[: documents[0].start]):
+            raise Rejected(WORDS_AROUND, doubt=True)
         verdict = verdicts[0][1]
         for _, later in verdicts[1:]:
             for id_, value in later.values.items():
@@ -352,19 +353,15 @@ class _Reader:
         verdict.surplus |= len(verdicts) < len(documents) or has_words_around(body, documents)
         return verdict
 
-    def _is_closed(self, body: str, document: Document, found: _Found) -> bool:
-        """Whether only brackets are missing at the end of a verdict: all ids have scores, and a bracket follows."""
-        return (
-            document.cut and body.rstrip("`~ \n")[-1:] in ("}", "]") and found.values.keys() == self.names.known.keys()
-        )
-
     def _node(self, node: Any, *, whole: bool, depth: int = 0) -> _Found:
         """Return the verdict in a JSON document; ``whole``: the reply is nothing else, so that position may count."""
         reading = self._verdict(node, whole=whole, depth=depth)
-        if reading.values and self._differs(
-            node, reading.values, self.names.ids[0] if len(self.names.ids) == 1 else None
-        ):
-            reading.doubts.append(TWO_VERDICTS)
+        owner = self.names.ids[0] if len(self.names.ids) == 1 else None
+        if reading.values and self._differs(node, reading.values, owner):
+            reading.surplus = True  # what explanations count need not be scores
+            node = Pairs(pair for pair in pairs_of(node) if plain_key(pair[0]) not in _EXPLAINED) or node
+            if self._differs(node, reading.values, owner):
+                reading.doubts.append(TWO_VERDICTS)
         return reading
 
     def _differs(self, node: Any, values: Mapping[str, Value | str], owner: str | None, depth: int = 0) -> bool:
@@ -381,13 +378,20 @@ class _Reader:
             if isinstance(value, dict | list):
                 if plain == "explanations":
                     value = Pairs(pair for pair in pairs_of(value) if not isinstance(pair[1], str))  # noqa: PLW2901 - less words
-                if self._differs(value, values, id_ or owner, depth + 1):
+                are_parts = owner is not None and id_ is None and self._are_parts(value, owner)
+                if not are_parts and self._differs(value, values, id_ or owner, depth + 1):
                     return True
             elif known := values.get(id_ or (owner if "score" in plain and plain not in _TOPS else None) or ""):
                 stated = read_value(value, self.scale, known.top if isinstance(known, Value) else None)
                 if isinstance(stated, Value) and stated != known:
                     return True
         return False
+
+    def _are_parts(self, node: Any, owner: str) -> bool:
+        """Whether an object within a candidate's is about its parts, such as tests or criteria, whatever their keys."""
+        named = {self.names.match(key) for key, _ in pairs_of(node)} - {None}
+        has_inner = any(isinstance(value, dict | list) for _, value in pairs_of(node))
+        return bool(named - {owner}) or (has_inner and not named)
 
     def _verdict(self, node: Any, *, whole: bool, depth: int) -> _Found:
         reading = _Found()
@@ -404,18 +408,21 @@ class _Reader:
         if "score" in fields and "scores" not in fields:
             self._row(node, reading, alone=len(self.names.ids) == 1)
             return reading
-        if "scores" in fields:
-            self._scores(fields, reading, whole=whole)
+        scores, top = fields.get("scores", node), _stated_top(fields)
+        if is_list(fields.get("score")):
+            reading.doubts.append(TWO_VERDICTS)
+        if is_list(scores):
+            self._list(scores, reading, whole=whole, beside=fields, top=top)
         else:
-            self._keyed(list(pairs_of(node)), reading)
-        reading.surplus = bool(reading.values) and not all(
+            self._keyed(list(pairs_of(scores)), reading, top)
+        reading.surplus |= not all(
             key in _BESIDE
             or self.names.match(key) is not None
             or (key.endswith(("id", "ids", "names")) and is_list(value))
             for key, value in fields.items()
         )
         reading.remark = "\n".join(
-            words for key, words in fields.items() if key in {"explanations", *EXPLAINING} and isinstance(words, str)
+            words for key, words in fields.items() if key in _EXPLAINED and isinstance(words, str)
         )
         for key, words in pairs_of(fields.get("explanations")):
             id_ = self.names.match(key)
@@ -434,15 +441,6 @@ class _Reader:
             found.doubts.append(ERROR_BESIDE)
         return fields
 
-    def _scores(self, fields: Mapping[str, Any], found: _Found, *, whole: bool) -> None:
-        scores, top = fields["scores"], _stated_top(fields)
-        if is_list(fields.get("score")):
-            found.doubts.append(TWO_VERDICTS)
-        if is_list(scores):
-            self._list(scores, found, whole=whole, beside=fields, top=top)
-        else:
-            self._keyed(list(pairs_of(scores)), found, top)
-
     def _keyed(self, pairs: Sequence[tuple[Any, Any]], found: _Found, top: float | None = None) -> None:
         """Read an object keyed by candidate: ``{"1": 0.9, "2": {"score": 0.4}}``."""
         strangers = 0
@@ -451,6 +449,7 @@ class _Reader:
         for key, value in pairs[:_MAX_ROWS]:
             id_ = self.names.match(key)
             if id_ is None:
+                found.surplus |= plain_key(key) not in _BESIDE
                 strangers += plain_key(key) not in _TOPS and _may_be_score(value, self.scale)
             elif isinstance(value, dict) or pairs_of(value):
                 self._row(value, found, id_, top)
@@ -517,10 +516,10 @@ class _Reader:
         names = {
             key: match
             for key, value in fields.items()
-            if key not in _COUNTING and not isinstance(value, dict | list) and (match := self.names.match(value))
+            if key not in _NO_NAMES and not isinstance(value, dict | list) and (match := self.names.match(value))
         }
-        owners = {match for key, match in names.items() if key.endswith("id") or key in _NAMING}
-        return set(names), owners or set(names.values())
+        owners = {match for key, match in names.items() if key.endswith("id") or _NAMING.fullmatch(key)}
+        return set(names), owners or {id_ for id_ in names.values() if not id_.isdecimal()}
 
     # --- lines ---
 
@@ -536,7 +535,7 @@ class _Reader:
                 return reading
             lines = re.split(r"[,;](?=\s*[^\d\s])", lines[0])
         reading = _Found(outcome="text")
-        column, lines = _score_column(lines)
+        column, lines = _score_column(lines, self.scale)
         if len(lines) > 1 and _ROW.fullmatch(lines[0][:300]) is None and is_introduction(lines[0]):
             del lines[0]
         for line in lines:
@@ -560,7 +559,7 @@ class _Reader:
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
         elif not found.values and is_headed(line):
-            raise Rejected(_OTHER_KEYS)
+            raise Rejected(WORDS_AROUND, doubt=True)
         else:
             found.surplus = True
             return
@@ -591,8 +590,9 @@ class _Reader:
         if lines[-1] not in labelled:
             return None
         scored = [match for match in labelled.values() if re.search(r"score|rating", match["label"], re.IGNORECASE)]
-        chosen = scored or [match for match in labelled.values() if match["label"] == labelled[lines[-1]]["label"]]
-        values = {read_value(match["score"], self.scale) for match in chosen}
+        if not scored and (self.scale[1] >= 100 or plain_key(labelled[lines[-1]]["label"]) in _COUNTING):
+            raise Rejected("a last line whose label does not say that its number is a score", doubt=True)
+        values = {read_value(match["score"], self.scale) for match in scored or labelled.values()}
         if len(values) > 1:
             raise Rejected(TWO_VERDICTS, doubt=True)
         return _Found({id_: values.pop()}, outcome="text")
@@ -641,12 +641,12 @@ def _may_be_score(value: Any, scale: Scale) -> bool:
     return isinstance(read_value(value, scale), Value)
 
 
-def _score_column(lines: Sequence[str]) -> tuple[int | None, list[str]]:
+def _score_column(lines: Sequence[str], scale: Scale) -> tuple[int | None, list[str]]:
     """Return which column of a table holds the scores, and the rows below its header; None if it is no table.
 
     Raises Rejected if the header does not name one column of scores.
     """
-    first = lines[0].strip()
+    first = lines[0].strip().replace(f"({scale[0]:g}-{scale[1]:g})", "")
     if first.count("|") < 1 or re.search(r"\d", first):
         return None, list(lines)
     cells = [plain_key(cell) for cell in first.strip("|").split("|")]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from calipers.replies.documents import (
+    EXPLAINING,
     Pairs,
     answer_of,
     find_documents,
@@ -21,12 +22,7 @@ from calipers.replies.documents import (
     plain_key,
 )
 from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, REFUSES, TWO_VERDICTS, WORDS_AROUND, Rejected
-from calipers.replies.text import (
-    LIMIT,
-    condense_reply,
-    reply_text,
-    strip_fence,
-)
+from calipers.replies.text import LIMIT, condense_reply, reply_text, strip_fence
 from calipers.types import Outcome
 
 _WORDS: Final[Mapping[str, bool | None]] = {
@@ -55,14 +51,17 @@ LABELLED: Final = re.compile(
 )
 _MARK: Final = re.compile(r"\[\[\s?(\w{1,12})\s?\]\]")
 _LINE: Final = re.compile(
-    rf"^[\s*_#-]{{0,6}}{_LABEL}[*_]{{0,3}}\s{{0,2}}(?:is\s)?[:：]?[*_\s]{{0,4}}(?P<word>{_SPELLED})[\s*_.]*$",
+    rf"^[\s*_#-]{{0,6}}{_LABEL}[*_]{{0,3}}\s{{0,2}}(?:is\b)?[:：]?[*_\s]{{0,4}}(?P<word>{_SPELLED})[\s*_.]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _FIRST: Final = re.compile(
     r"[\s*_\"']{0,4}(?P<word>yes|no)[*_\"']{0,4}\s?(?P<end>[.,;:!–—-]|\n)(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
 """A sentence that is or begins with a verdict; in "No errors were found" the first word is none."""
-_WORD: Final = re.compile(rf"(?<![\w-])(?:{_SPELLED})(?![\w-])", re.IGNORECASE)
+_AGAIN: Final = re.compile(
+    rf"(?:[^.!?\n]{{0,200}}\b(?:is|was|are))?[^\w.!?\n]*(?:{_SPELLED})[*_\"']*\s*(?:[.!?\n]|\Z)", re.IGNORECASE
+)
+_WORD: Final = re.compile(rf"(?<![\w-])(?<!not )(?:{_SPELLED})(?![\w-])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,8 @@ def read_row(value: Any) -> Row:
     if not pairs:
         return Row(None, "a list where a verdict belongs") if isinstance(value, list) else read_scalar(value)
     fields: dict[str, Any] = {}
-    repeated = any(repr(fields.setdefault(plain_key(key), item)) != repr(item) for key, item in pairs)
+    named = ((re.sub("^(?:final|overall)_", "", plain_key(key)), item) for key, item in pairs)
+    repeated = any(repr(fields.setdefault(key, item)) != repr(item) for key, item in named)
     stated = [item for key, item in fields.items() if key in MET_KEYS and not isinstance(item, dict | list)]
     read = [read_scalar(item) for item in stated]
     words = [item for key, item in fields.items() if isinstance(item, str) and key not in MET_KEYS]
@@ -183,9 +183,8 @@ def read_row(value: Any) -> Row:
     is_refusal = row.value is False and any(map(REFUSES.match, words))
     if isinstance(row.value, bool) and (in_words - {row.value, None} or is_refusal):
         return Row(None, CONTRADICTED, doubt=True)
-    reason = next((fields[key] for key in ("reason", "explanation", "why", "rationale", "reasoning", "justification")
-                   if isinstance(fields.get(key), str) and fields[key].strip()), None)  # fmt: skip
-    return Row(row.value, row.problem, row.undecided, reason)
+    reasons = (item for key, item in fields.items() if key in EXPLAINING and isinstance(item, str) and item.strip())
+    return Row(row.value, row.problem, row.undecided, next(reasons, None))
 
 
 def read_scalar(value: object) -> Row:
@@ -210,13 +209,12 @@ def _in_first_word(text: str) -> set[bool | None]:
     Within a sentence it has to be said again ("No, it is not correct"), for what follows may turn it round.
     """
     first = _FIRST.fullmatch(text)
-    if first is None or (
-        first["end"] in ",:–—-" and _WORD.search(re.split(r"[.;!?\n]", first["rest"], maxsplit=1)[0]) is None
-    ):
+    if first is None or (first["end"] in ",:–—-" and not _AGAIN.match(first["rest"])):
         return set()
     return {_WORDS[_folded(word)] for word in (first["word"], *_WORD.findall(first["rest"]))}
 
 
 def _folded(text: str) -> str:
     bare = text.strip(" \r\n\t*`\"'.[]{}").casefold()
+    bare = re.sub(r"^(?:it|the criterion) is (?=(?:not )?(?:met|satisfied)$)", "", bare)
     return re.sub(r"(?<=\w)-(?=\w)|[\s_]+", " ", bare).strip()

@@ -33,7 +33,7 @@ _PLACES: Final = {
     "result tag": (
         (
             rf"\[(?:RESULT|SCORE)\s?\][*_:\s]{{0,5}}(?:{_SCORE}(?:\s(?:of|is))?[\s:]{{0,3}})?(?:(?:the\s)?RESPONSE\s)?"
-            rf"{_OPEN}VALUE{_END}"
+            rf"{_OPEN}VALUE(?:{_END}|(?=[^\n]*\[(?:RESULT|SCORE)))"
         ),
         r"\[(?:RESULT|SCORE)[:\s]{1,3}(?:RESPONSE\s)?VALUE\s?\]",
     ),
