@@ -1,6 +1,6 @@
 """What ``calibrate``'s recommendation is worth on groups that had no part in it, on recorded judges.
 
-    python -m benchmarks.fidelity.search [--halves 25] [--set openqa301]...
+    python -m benchmarks.fidelity.search [--halves 25] [--set openqa301]... [--hindsight]
 
 Each set is divided into random halves of its prompts. The whole search (judges, calls, panels, weights) runs on one
 half, and what it chooses is measured on the other, and the other way round. Beside it stand all judges once, with equal
@@ -8,12 +8,14 @@ weights and with weights learned without labels; the single judge that the half 
 hindsight, which on small sets no choice can reach: of 40 equally good ways, one looks best. A call is a call for each
 candidate, or one list or pair; without a limit, the cheapest way with 98.5 % of the best is recommended. Differences
 are means over groups, each averaged over the halves in which it was held out, with their standard errors. Sources of
-the data: ``benchmarks.fidelity.data``.
+the data: ``benchmarks.fidelity.data``. ``--hindsight`` prints instead what no choice on rb2_k8 can exceed: all ways of
+up to 2 and 4 calls, each mix of judges, prompts and temperatures with each division of the weight into tenths.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,14 +25,14 @@ import numpy as np
 
 from benchmarks.environment import recorded_data
 from benchmarks.fidelity.data import load, selected
-from benchmarks.fidelity.panels import is_natural
-from calipers.aggregators.panel_weights import learn_weights
+from benchmarks.fidelity.panels import is_natural, shared
+from calipers.aggregators.panel_weights import correlations, learn_weights, standard_scores
 from calipers.calibration import calibrate, measures
 from calipers.calibration.choice import Contest
 from calipers.calibration.comparable import prompts
 from calipers.calibration.measures import Array, Counts, Flags
 from calipers.calibration.series import Frame, Series, fidelity_curve
-from calipers.calibration.ways import Way, measured_ways
+from calipers.calibration.ways import Way, measured_ways, window_mean
 
 SETS: Final[dict[str, str]] = {
     "rb2_k8: base": "base", "rb2_k8": "", "openqa301": "", "hanna: coherence 1": "eval1, coherence",
@@ -136,14 +138,46 @@ def _level(way: Way, groups: Flags) -> float:
     return measures.mean_over_groups(way.fidelity[groups]) or 0.0
 
 
+def hindsight(most: int, halves: int) -> str:
+    """Say what the best of all ways of up to ``most`` calls is worth on rb2_k8, in all groups and in random halves."""
+    members, gold = shared(*load("rb2_k8"))
+    asked, counts = range(len(members)), range(1, most + 1)
+    scores = {
+        (place, count): np.nan_to_num([standard_scores(window_mean(members[place], n, count)) for n in range(8)])
+        for place, count in itertools.product(asked, counts)
+    }
+    levels = [
+        correlations(np.tensordot(tenths, calls, axes=1), gold).mean(axis=0)
+        for mix in (mix for count in counts for mix in itertools.combinations_with_replacement(asked, count))
+        for calls in [np.array([scores[place, mix.count(place)] for place in sorted(set(mix))])]
+        for tenths in itertools.product(range(1, 11), repeat=len(calls))
+        if sum(tenths) == 10
+    ]
+    table, held_out, best = np.array(levels), [], []
+    for seed in range(halves):
+        first = np.random.default_rng(seed).permutation(len(gold)) < len(gold) / 2
+        by_half = [table[:, part].mean(axis=1) for part in (first, ~first)]
+        held_out += [here[there.argmax()] for here, there in (by_half, by_half[::-1])]
+        best += [one.max() for one in by_half]
+    return (
+        f"rb2_k8, up to {most} calls, {len(table):,} ways, {len(gold)} groups: best in hindsight "
+        f"{table.mean(axis=1).max():.3f}; chosen on one half, measured on the other {np.mean(held_out):.3f}; best in "
+        f"hindsight in the luckiest of {2 * halves} halves {max(best):.3f}"
+    )
+
+
 def main() -> None:
     """Print the table, then the targets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--halves", type=int, default=25, help="random divisions; each is used both ways")
     parser.add_argument("--set", action="append", choices=SETS, help="only this set; may be repeated")
+    parser.add_argument("--hindsight", action="store_true", help="all ways on rb2_k8, in hindsight")
     given = parser.parse_args()
     if not recorded_data().is_dir():
         print(f"no recorded data at {recorded_data()}: set CALIPERS_DATA to where it is")
+        return
+    if given.hindsight:
+        print("\n".join(hindsight(most, given.halves) for most in (2, 4)))
         return
     heads = ("recommended", "equal", "unlabelled", "one judge", "best")
     print(f"{'set':26}{'calls':>6}{'groups':>7}" + "".join(f"{head:>12}" for head in heads) + "  below the better")

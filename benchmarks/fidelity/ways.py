@@ -22,9 +22,7 @@ from calipers.types import Trajectory, TrajectoryGroup
 
 WAYS: dict[str, tuple[int, dict[str, Any]]] = {
     "one list (as RULER)": (1, {}),
-    "one list asked twice": (1, {"samples": 2}),
     "two orders": (1, {"orders": 2}),
-    "four orders": (1, {"orders": 4}),
     "resolve=0.015": (1, {"resolve": True}),
     "all pairs": (1, {"protocol": "pairwise"}),
     "panel of two judges, one list each": (2, {}),

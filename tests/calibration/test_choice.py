@@ -58,6 +58,19 @@ def test_a_panel_needs_no_lead_over_what_costs_no_more_and_a_cheaper_way_must_be
         assert sure(choose_way([cheap, way(alone, 200)])).way.cost.of("tokens") == tokens
 
 
+def test_a_way_that_costs_more_and_is_not_surely_better_is_not_on_the_frontier():
+    alone = np.random.default_rng(0).normal(0.6, 0.1, 40)
+    unsure = alone + 0.005 + np.tile([0.1, -0.1], 20)
+    dear = (way(alone, 200, orders=2), way(unsure, 300, orders=3), way(alone + 0.1, 400, orders=4))
+    found = sure(choose_way([way(alone, 100), *dear]))
+    assert [one.orders for one in found.frontier] == [1, 4]
+    constant = [record(one, "constant", {"scores": dict.fromkeys(gold_of(one), 5)}) for one in GROUPS]
+    for limit in (None, {"calls": 8.0}):
+        beside = calibrate(GROUPS, [*rated(GROUPS, "good", 0.5), *constant], per_group=limit)  # type: ignore[arg-type]
+        assert [one.judges for one in sure(beside.choice).frontier] == [("good",)]
+        assert "best way costs more" not in beside.recommendation
+
+
 def test_a_judge_of_other_groups_costs_no_panel():
     """The panel of the others is measured where they are; the judge itself is compared as far as groups are shared."""
     others = groups(80)[60:]

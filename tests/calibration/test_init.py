@@ -138,7 +138,7 @@ def test_a_sound_calibration_has_no_findings():
 def test_fewer_than_thirty_groups_say_what_they_cannot_show():
     for count, calls, words in (
         (20, 4, ("20 groups", "known to ±")),
-        (1, 1, ("1 group with gold: its fidelity is known to no interval",)),
+        (5, 1, ("5 groups with gold: 30",)),
     ):
         few = SIXTY[:count]
         text = kinds(*rated(few, "j", 0.5, calls=calls), of=few)["few_groups"]
@@ -149,7 +149,9 @@ def test_judgments_and_gold_that_are_not_used_are_counted():
     found = kinds(*rated(SIXTY, "j", 0.5), of=SIXTY[:50])
     assert found["foreign_groups"].startswith("10 judgments are about 10 groups")
     odd = [*SIXTY, group(900, {"a": 1.0, "b": 1.0}), group(901, {"a": 1.0, "b": None, "c": 0.0})]
-    assert kinds(*rated(SIXTY, "j", 0.5), of=odd)["missing_gold"].startswith("in 1 group ")
+    found = kinds(*rated(SIXTY, "j", 0.5), of=odd)
+    assert found["missing_gold"].startswith("in 1 group ")
+    assert found["equal_gold"].startswith("in 1 group ")
     assert "no_gold" in kinds(of=[group(1, {"a": None, "b": None})])
     assert "nothing to measure" in kinds(*rated(groups(70)[60:], "j", 0.5))["no_judgments"]
     found = kinds({"judge": "j"}, record(SIXTY[0], "j", {"scores": {"zz": 1}}, order=["a", "zz"]))
@@ -157,7 +159,7 @@ def test_judgments_and_gold_that_are_not_used_are_counted():
 
 
 def test_a_constant_judge_and_one_that_runs_against_gold_are_called_so():
-    assert "constant_judge" in kinds(*scored(lambda _: 1))
+    assert {"constant_judge", "no_repeats"} == kinds(*scored(lambda _: 1)).keys()
     mostly = [*scored(float, SIXTY[:5]), *scored(lambda _: 1, SIXTY[5:])]
     assert kinds(*mostly)["constant_judge"].startswith("in 55 of 60 groups")
     assert "better members get lower scores" in kinds(*scored(lambda gold: -gold))["against_gold"]

@@ -162,13 +162,14 @@ def test_the_request_settings_that_were_measured_are_those_of_the_recommendation
 ):
     """Flags and Python ask again as the recommended way was measured; no answer of the ledger is paid again."""
     faulty.script(lambda asked: said(verdict(asked)))
+    groups = [shown(number) for number in range(6)]
+    write_rows(folder / "shown.jsonl", groups)
     sent = ("--param", "temperature=0.3", "--param", "top_p=0.5", "--price", "1,2", "--orders", 1, "--ledger", "l.db")
     asking = ("calibrate", "shown.jsonl", "--judge", f"vllm/a@{faulty.url}", *sent, "--recommendation", "best.toml")
     none = calipers(*asking, "--save", "said.jsonl", "--force")
     assert "best.toml: not written, since there is no recommendation" in none.err, "it contradicts the gold at hand"
     lines = map(json.loads, (folder / "said.jsonl").read_text(encoding="utf-8").splitlines())
     scores = {line["group_id"]: line["parsed"]["scores"] for line in lines}
-    groups = [shown(number) for number in range(3)]
     for group in groups:
         for member in group["trajectories"]:
             member["gold"] = scores[group["group_id"]][member["id"]]

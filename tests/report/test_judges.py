@@ -86,13 +86,16 @@ GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n}?") for n in range(12)]
 
 async def followed(folder: Path, monitor: Monitor, **options: Any) -> list[calipers.GroupResult]:
     """Results of a noisy run that a ledger and a monitor saw."""
-    faults = Flaky(malformed=0.05, missing_ids=0.05, truncated=0.05, rate_limited=0.05)
+    faults = Flaky(malformed=0.05, missing_ids=0.3, truncated=0.05, rate_limited=0.05)
     judge = SimulatedJudge(QUALITY, Noise(0.2), PositionBias(0.3), faults, seed=4)
     async with calipers.Judge(judge, ledger=folder / "l.db", records={"watchers": [monitor]}, **options) as made:
         return [one async for one in made.score_groups(GROUPS, ordered=True)]
 
 
-@pytest.mark.parametrize("options", [{"orders": 2}, {"protocol": "pairwise"}, {"protocol": "pointwise"}])
+@pytest.mark.parametrize(
+    "options",
+    [{"orders": 2}, {"protocol": "pairwise"}, {"protocol": "pointwise"}, {"defence": {"canaries": "always"}}],
+)
 async def test_the_metrics_of_a_followed_run_are_the_monitors(tmp_path: Path, options: dict[str, Any]):
     monitor = Monitor(alarms=())
     await followed(tmp_path, monitor, **options)

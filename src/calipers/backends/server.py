@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from calipers.backends.negotiation import Frame, Negotiated
-from calipers.backends.transport.event_stream import objects_in
 from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
 from calipers.backends.transport.secrets import secrets_in
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.types import JudgeRequest
-from calipers.types.encoding import require_small_when_decoded, to_json
+from calipers.types.encoding import objects_in, require_small_when_decoded, to_json
 
 if TYPE_CHECKING:
     from calipers.backends.transport.http import HttpClient

@@ -3,6 +3,7 @@
 Ways are compared in pairs, on the groups that both scored. Panels need no lead over single judges: their weights are
 shrunk to equal ones as far as gold does not show that judges differ. The rule: within a limit, the best way; without a
 limit, the cheapest way whose fidelity, less one standard error of its difference from the best, is 98.5 % of the best.
+A dearer way is on the frontier, and may be called the best, only if it is better by a standard error of the difference.
 The figures of the choice are nested cross-validation (Stone 1974): the whole search, including panels and their
 weights, is repeated without each fifth of the prompts, and what it chooses is measured on that fifth.
 """
@@ -27,6 +28,7 @@ from calipers.calibration.ways import PanelSpace, Way
 SHARE_OF_BEST: Final = 0.985
 """The share of the best way's fidelity that a cheaper way must reach."""
 _ROUNDING: Final = 1 + 1e-9
+_EDGE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,10 @@ class Choice:
 
     ``fidelity`` and its ``interval`` are of groups that had no part in the choice: each fifth of the prompts is
     measured with the way that was chosen on the other four fifths. They are None below ten groups or five prompts.
-    ``frontier`` holds, by rising price, the ways that no cheaper way equals. ``frontier_held_out`` has, for each, the
-    fidelity and interval of what is chosen within its price, on groups that had no part in the choice.
-    ``common_groups`` is the number of groups that all compared ways have. ``aside`` are ways that were not compared,
-    because they have too few groups. ``panels`` are the best panels of the search.
+    ``frontier`` holds, by rising price, the ways that are better than every cheaper way, and ``way``.
+    ``frontier_held_out`` has, for each, the fidelity and interval of what is chosen within its price, on groups that
+    had no part in the choice. ``common_groups`` is the number of groups that all compared ways have. ``aside`` are ways
+    that were not compared, because they have too few groups. ``panels`` are the best panels of the search.
     """
 
     way: Way
@@ -59,8 +61,8 @@ class Choice:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the way may be trained on: gold does not leave it possible that it is no better than chance."""
-        return self.chance_interval is None or self.chance_interval[0] > 0
+        """Whether the way may be trained on: gold shows that it is better than chance."""
+        return self.chance_interval is not None and self.chance_interval[0] > 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object ``search`` of the JSON report."""
@@ -103,7 +105,7 @@ class Contest:
         self.alone = [way for way, is_compared in zip(ordered, compared, strict=True) if is_compared]
         self.aside = [way for way, is_compared in zip(ordered, compared, strict=True) if not is_compared]
         self.share = 1.0 if self.limit else SHARE_OF_BEST
-        members = [judge for judge in series if not is_stand_in(judge.key.judge)]
+        members = [judge for judge in series if judge.tells_apart and not is_stand_in(judge.key.judge)]
         self.space = None if frame is None or not self.alone else PanelSpace(members, frame, self._is_affordable)
 
     @property
@@ -180,12 +182,13 @@ def choose_way(
             dataclasses.replace(way, error_correlation=related(way.keys)) if way.weights else way for way in ordered
         ]
     levels, prices = contest.levels(ordered, contest.groups)
-    frontier = _frontier(levels, prices)
+    pick = _pick(levels, prices, contest.share)
+    frontier = sorted({pick, *_frontier(ordered, levels, prices)})
     sources = np.arange(len(contest.groups)) if frame is None else prompts(frame)
     measured = contest.held_out(sources, [prices[place] for place in frontier])
     held_out = [(measures.mean_over_groups(level), measures.bootstrap_interval(level)) for level in measured]
     return Choice(
-        ordered[_pick(levels, prices, contest.share)],
+        ordered[pick],
         contest.measure,
         *held_out[0],
         tuple(ordered[place] for place in frontier),
@@ -200,7 +203,7 @@ def choose_way(
 def _pick(levels: Array, prices: Array, share: float) -> int:
     """Return the index of the chosen way by the ways' ``levels``; ``prices`` are sorted."""
     best = levels.max()
-    cheapest = prices[levels >= (share * best if best > 0 else best)].min()
+    cheapest = prices[levels >= (share * best if best > 0 else best) - _EDGE].min()
     return int(np.where(prices <= cheapest * _ROUNDING, levels, -np.inf).argmax())
 
 
@@ -219,13 +222,22 @@ def levels_beside(table: Array, place: int, errors: float) -> Array:
     return np.nan_to_num(levels, nan=-np.inf)
 
 
-def _frontier(levels: Array, prices: Array) -> list[int]:
-    """Return indices, by rising price, of the ways that are better than all ways of no higher price."""
+def _frontier(ways: Sequence[Way], levels: Array, prices: Array) -> list[int]:
+    """Return indices, by rising price, of the best way at each price that is better than the best cheaper one.
+
+    Better means by more than a standard error of the paired difference.
+    """
     best: list[int] = []
     for place, level in enumerate(levels):
-        if level == -np.inf or (best and level <= levels[best[-1]]):
-            continue
-        if best and prices[place] <= prices[best[-1]] * _ROUNDING:
-            best.pop()
-        best.append(place)
+        same_price = bool(best) and prices[place] <= prices[best[-1]] * _ROUNDING
+        cheaper = best[:-1] if same_price else best
+        if level > (levels[best[-1]] if same_price else -np.inf) and (
+            not cheaper or _is_surely_better(ways[place], ways[cheaper[-1]])
+        ):
+            best = [*cheaper, place]
     return best
+
+
+def _is_surely_better(way: Way, other: Way) -> bool:
+    known, sure = levels_beside(np.array([other.fidelity, way.fidelity]), 0, 1.0)
+    return bool(sure > known + _EDGE)

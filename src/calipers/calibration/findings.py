@@ -67,6 +67,10 @@ def findings_about_input(frame: Frame, tally: Tally) -> Iterator[Finding]:
         yield Finding(
             "missing_gold", f"in {counted(missing, 'group')} some member has no gold; agreement is measured without it"
         )
+    usable = measures.measurable_groups(frame.gold, frame.gold)
+    if alike := int((known.any(axis=1) & ~usable).sum()):
+        rest = "agreement is measured without them" if usable.any() else "agreement is unknown"
+        yield Finding("equal_gold", f"in {counted(alike, 'group')} all members have the same gold; {rest}")
 
 
 def findings_about_series(series: Series, judge: JudgeFigures) -> Iterator[Finding]:
@@ -78,7 +82,7 @@ def findings_about_series(series: Series, judge: JudgeFigures) -> Iterator[Findi
 def findings_about_differences(pairs: Sequence[Difference]) -> Iterator[Finding]:
     """Yield a finding if the groups do not show that the best judge agrees better with gold than each other."""
     first = [pair for pair in pairs if (pair.judge, pair.asked) == (pairs[0].judge, pairs[0].asked)]
-    if unclear := [pair for pair in first if not pair.is_clear]:
+    if unclear := [pair for pair in first if not pair.is_clear and measures.smallest_shown(pair.interval)]:
         level = max(measures.smallest_shown(pair.interval) for pair in unclear)
         groups = min(pair.groups for pair in unclear)
         names = short_names(pair.other for pair in unclear)
@@ -107,23 +111,21 @@ def findings_about_choice(choice: Choice | None, frame: Frame) -> Iterator[Findi
 
 def _agreement(judge: JudgeFigures) -> Iterator[tuple[str, str]]:
     interval, groups = judge.advantage_fidelity_interval, judge.groups
+    shown = measures.smallest_shown(interval)
     if 0 < groups < MIN_GROUPS:
-        known = "no interval" if interval is None else f"±{(interval[1] - interval[0]) / 2:.2g}"
-        yield (
-            "few_groups",
-            f"{counted(groups, 'group')} with gold: its fidelity is known to {known}; {MIN_GROUPS} are the minimum",
-        )
+        known = f"its fidelity is known to ±{(interval[1] - interval[0]) / 2:.2g}; " if interval and shown else ""
+        yield "few_groups", f"{counted(groups, 'group')} with gold: {known}{MIN_GROUPS} are the minimum"
     if judge.dead_groups > judge.groups_judged / 2:
         alike = f"in {judge.dead_groups} of {judge.groups_judged} groups it gives all members the same score"
         yield "constant_judge", f"{alike}: nothing is learned from them"
-    if interval and interval[0] <= 0:
+    if interval and interval[0] <= 0 and judge.dead_groups < judge.groups_judged:
         rule = _rule_of(judge)
         if interval[1] < 0:
             warning = "better members get lower scores, with confidence; check that a higher gold means better"
             yield "against_gold", f"{warning}{rule}"
         else:
-            shown = measures.smallest_shown(interval)
-            yield "chance", f"it may be at chance: {groups} groups show a fidelity of {shown:.2g} or more{rule}"
+            known = f"it may be at chance: {groups} groups show a fidelity of {shown:.2g} or more"
+            yield "chance", f"{known if shown else f'it is at chance in each of {groups} groups'}{rule}"
 
 
 def _rule_of(judge: JudgeFigures) -> str:

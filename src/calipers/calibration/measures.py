@@ -6,7 +6,6 @@ group, NaN if the group cannot be measured.
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -21,6 +20,7 @@ Interval: TypeAlias = tuple[float, float]
 
 _EDGE = 1e-9
 _RESAMPLES = 1000
+_FEWEST = 6
 
 
 def mean_of_known(values: Array, *, axis: int) -> Array:
@@ -98,10 +98,10 @@ def mean_over_groups(by_group: Array) -> float | None:
 def bootstrap_interval(by_group: Array) -> Interval | None:
     """Return a 95 % percentile bootstrap interval (Efron 1979) of a calibration measure's mean over groups.
 
-    From a fixed seed. None below two groups.
+    From a fixed seed. None below six groups: five have the same sign by chance too often.
     """
     known = by_group[~np.isnan(by_group)]
-    if len(known) < 2:
+    if len(known) < _FEWEST:
         return None
     means = resample_weights(len(known)) @ known
     low, high = np.percentile(means, [2.5, 97.5])
@@ -112,8 +112,10 @@ def smallest_shown(interval: Interval | None) -> float:
     """Return the smallest mean that as many groups could show to differ from 0, with a power of 80 %, in calibration.
 
     It is 1.960 + 0.842 standard errors (Cohen, *Statistical Power Analysis*, 1988); ``interval`` has 2 * 1.960 of them.
+    0 if no error is known, as where all groups have the same figure.
     """
-    return math.nan if interval is None else (interval[1] - interval[0]) / 2 * (1.960 + 0.842) / 1.960
+    width = 0.0 if interval is None else interval[1] - interval[0]
+    return width / 2 * (1.960 + 0.842) / 1.960 if width > _EDGE else 0.0
 
 
 @lru_cache(maxsize=8)

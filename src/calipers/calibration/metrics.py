@@ -20,6 +20,7 @@ from calipers.calibration import measures, repeats
 from calipers.calibration.measures import Array, Flags, Interval
 from calipers.calibration.records import Cost, Key
 from calipers.calibration.series import Frame, Series
+from calipers.types.encoding import counted
 
 _FIDELITY: Final = "The mean correlation of scores with gold within groups, with its 95 % interval. 0 is chance."
 _WRONG: Final = "The share of answers whose advantage has the wrong sign."
@@ -292,7 +293,7 @@ class Difference:
     """The advantage fidelity of ``judge`` less that of ``other``, the mean over the ``groups`` that both scored.
 
     All judges saw the same groups, so a difference is known better than either fidelity: what makes a group hard
-    cancels. The interval is a 95 % bootstrap of the paired difference over groups, None below two groups.
+    cancels. The interval is a 95 % bootstrap of the paired difference over groups, None below six groups.
     """
 
     judge: str
@@ -355,8 +356,8 @@ def difference_lines(pairs: Sequence[Difference], names: Mapping[str, str]) -> l
     behind = [called(difference.other, difference.other_asked) for difference in best if difference.is_clear]
     equal = [called(difference.other, difference.other_asked) for difference in best if not difference.is_clear]
     if not behind:
-        groups = min(difference.groups for difference in best)
-        return [*lines, f"These {groups} groups do not show which of {_listed([first, *equal])} agrees best with gold."]
+        groups = counted(min(difference.groups for difference in best), "group")
+        return [*lines, f"{groups} cannot show which of {_listed([first, *equal])} agrees best with gold."]
     rest = f"; these groups do not show that it does than {_listed(equal)}" if equal else ""
     return [*lines, f"{first} agrees better with gold than {_listed(behind)}{rest}."]
 

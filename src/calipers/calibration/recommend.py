@@ -81,7 +81,8 @@ def _no_better_than_chance(choice: Choice, names: Mapping[str, str]) -> str:
         remedy = "Better members get lower scores. Check that a higher gold means better, or measure another judge."
     else:
         shown = measures.smallest_shown(choice.chance_interval)
-        remedy = f"These {groups} groups could show a fidelity of {shown:.2f}. Add groups, or measure another judge."
+        remedy = f"These {groups} groups could show a fidelity of {shown:.2f}. " if shown else ""
+        remedy += "Add groups, or measure another judge."
     why = f"No recommendation: the best of {counted(choice.tried, 'way')} is not known to be better than chance."
     return "".join(f"# {line}\n" for line in (why, known, remedy))
 
@@ -122,7 +123,7 @@ def _price(choice: Choice, limit: Mapping[Measure, float] | None, names: Mapping
     yield f"# A group costs {_as_text(way.cost)}."
     if limit:
         yield f"# The best way that costs at most {_limits(limit)} a group."
-    elif dearest is not way:
+    elif (dearest.cost.of(choice.measure) or 0.0) > (way.cost.of(choice.measure) or 0.0):
         level = f"{_level(dearest.fidelity, None)} for {_as_text(dearest.cost)}"
         share = f"{SHARE_OF_BEST:.1%} of the best way's fidelity, less one standard error"
         yield f"# It is the cheapest, in {_UNITS[choice.measure]}, with {share}."

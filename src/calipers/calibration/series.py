@@ -116,6 +116,11 @@ class Series:
         """Whether one answer rates all members, so that its mean is no noise."""
         return self.key.mode != "pointwise"
 
+    @property
+    def tells_apart(self) -> bool:
+        """Whether any call gives two members of a group different scores."""
+        return bool(measures.measurable_groups(self.calls, self.calls).any())
+
     def on_frame(self, by_group: Array, frame: Frame) -> Array:
         """Return an array over this series' groups as one over all groups of the frame, NaN for the others."""
         spread = np.full((len(frame.groups), *by_group.shape[1:]), np.nan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,9 +40,9 @@ class Shape:
 class Answer:
     """A judge's answer: its question, how the reply was read, its judgments, its cost.
 
-    ``ratings`` are (candidate, relative position from 0 to 1, value from 0 to 1). ``shapes`` describe all candidates,
-    and are present for the first question about a group only. ``latency`` is in seconds; ``recorded`` means that the
-    answer came out of a ledger. ``served`` is the model, and its version, that the server names in its reply.
+    ``ratings`` are (candidate, position from ``by_relative_position``, value from 0 to 1). ``shapes`` describe all
+    candidates, and are present for the first question about a group only. ``latency`` is in seconds; ``recorded`` means
+    that the answer came out of a ledger. ``served`` is the model, and its version, that the server names in its reply.
     """
 
     group_id: str
@@ -73,7 +74,6 @@ class Answer:
 def answer_for_metrics(request: JudgeRequest, completion: Completion, reading: Reading) -> Answer:
     """Return what an observer receives (request, completion, reading), reduced to what health metrics need."""
     ask = request.ask
-    last = max(1, len(ask.order) - 1)
     ratings = [judgment for judgment in reading.judgments if isinstance(judgment, Rating)]
     return Answer(
         request.view.group_id,
@@ -82,7 +82,7 @@ def answer_for_metrics(request: JudgeRequest, completion: Completion, reading: R
         ask.cause,
         reading.outcome,
         reading.truncated,
-        tuple((rating.item, rating.place / last, rating.value) for rating in ratings),
+        by_relative_position((rating.item, rating.place, rating.value) for rating in ratings),
         candidate_shapes(request.view) if ask.cause == "first" else (),
         reading.canary,
         completion.usage,
@@ -91,6 +91,13 @@ def answer_for_metrics(request: JudgeRequest, completion: Completion, reading: R
         completion.recorded,
         sys.intern(" ".join(part for part in (completion.model, completion.fingerprint) if part)),
     )
+
+
+def by_relative_position(ratings: Iterable[tuple[int, int, float]]) -> tuple[tuple[int, float, float], ...]:
+    """Return an answer's ratings for health metrics: positions become relative to the last one that was rated, 1."""
+    every = tuple(ratings)
+    last = max((place for _, place, _ in every), default=0) or 1
+    return tuple((item, place / last, value) for item, place, value in every)
 
 
 def candidate_shapes(view: RenderedGroup) -> tuple[Shape, ...]:

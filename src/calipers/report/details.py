@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from calipers.report.flags import flags_of
 from calipers.report.questions import Lines, questions_of
-from calipers.report.results import objects_in
 from calipers.report.sources import Judged
 from calipers.rewards.reliability import errors_of_interval
 from calipers.types import Message, Rubric, TrajectoryGroup
-from calipers.types.encoding import measured_number
+from calipers.types.encoding import measured_number, objects_in
 
 _SNIPPET: Final = 160
 _READ_FOR_SNIPPET: Final = 4000

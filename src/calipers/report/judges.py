@@ -17,8 +17,8 @@ from calipers.errors import InputError
 from calipers.inputs.records import open_binary
 from calipers.monitoring.alarms import early_alarms, raised_alarms
 from calipers.report.recorded import WINDOW, Tally
-from calipers.report.results import list_in, objects_in
-from calipers.types.encoding import measured_number
+from calipers.report.results import list_in
+from calipers.types.encoding import measured_number, objects_in
 
 _MOST_BYTES: Final = 2**26
 _MOST_TEXT: Final = 4000

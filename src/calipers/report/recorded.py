@@ -15,14 +15,14 @@ from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun
 from calipers.ledger.contents import RecordedQuestion, recorded_results
 from calipers.monitoring.alarms import Alarm, early_alarms, raised_alarms
-from calipers.monitoring.answers import Answer, Shape, candidate_shapes
+from calipers.monitoring.answers import Answer, Shape, by_relative_position, candidate_shapes
 from calipers.monitoring.health import health
 from calipers.monitoring.staleness import NewestVersion
 from calipers.report.questions import slots_of
-from calipers.report.results import as_group_result, count_in, objects_in, usage_of
+from calipers.report.results import as_group_result, count_in, usage_of
 from calipers.report.sources import Judged, RunReader
 from calipers.types import Canary, CanaryKind, Cause, GroupResult, Outcome, Usage
-from calipers.types.encoding import measured_number
+from calipers.types.encoding import measured_number, objects_in
 
 WINDOW: Final = 256
 """Groups that health metrics are computed of: as many as a ``Monitor`` has by default."""
@@ -152,12 +152,6 @@ def _answer(
     one: RecordedQuestion, answer: Mapping[str, Any], slot: int, shapes: tuple[Shape, ...], *, begun: str
 ) -> Answer:
     judgments = objects_in(one.detail.get("judgments"))
-    places = [_count(judgment.get("place")) for judgment in judgments if "value" in judgment]
-    missing = one.detail.get("missing")
-    shown = len(
-        {*(str(judgment.get("item")) for judgment in judgments), *(missing if isinstance(missing, Mapping) else ())}
-    )
-    last = max(1, shown - 1, *places)
     first = judgments[0] if judgments else {}
     return Answer(
         "",
@@ -166,7 +160,7 @@ def _answer(
         cast("Cause", one.cause),
         cast("Outcome", one.outcome),
         False,  # whether it was cut off: a ledger does not record it
-        tuple(_ratings(judgments, last)),
+        by_relative_position(_ratings(judgments)),
         shapes if one.cause == "first" else (),
         _canary(one.detail.get("canary")),
         usage_of(answer),
@@ -177,10 +171,10 @@ def _answer(
     )
 
 
-def _ratings(judgments: Sequence[Mapping[str, Any]], last: int) -> list[tuple[int, float, float]]:
-    """Return (candidate, relative position from 0 to 1, value) for each rating."""
+def _ratings(judgments: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, float]]:
+    """Return (candidate, position, value) for each rating."""
     return [
-        (_count(judgment["item"]), _count(judgment.get("place")) / last, value)
+        (_count(judgment["item"]), _count(judgment.get("place")), value)
         for judgment in judgments
         if (value := measured_number(judgment.get("value"))) is not None and judgment.get("item") is not None
     ]

@@ -20,7 +20,7 @@ from calipers.types import (
     TrajectoryStatus,
     Usage,
 )
-from calipers.types.encoding import measured_number
+from calipers.types.encoding import measured_number, objects_in
 
 _NUMBERS: Final = ("reward", "score", "stderr")
 _TEXTS: Final = ("explanation", "reason")
@@ -164,11 +164,6 @@ def _one_of(known: Sequence[str], value: object) -> str:
 def list_in(value: object) -> Sequence[Any]:
     """Return a value of a file if it is a list, and an empty one otherwise."""
     return value if isinstance(value, list | tuple) else ()
-
-
-def objects_in(value: object) -> list[Mapping[str, Any]]:
-    """Return the objects in a list of a file."""
-    return [item for item in list_in(value) if isinstance(item, Mapping)]
 
 
 def text_in(value: object) -> str | None:

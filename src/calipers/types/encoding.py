@@ -99,6 +99,11 @@ def measured_number(value: object) -> float | None:
     return number if number is not None and abs(number) <= LARGEST else None
 
 
+def objects_in(value: object) -> list[dict[str, Any]]:
+    """Return the JSON objects in a list of decoded data, such as a reply or a result; none if it is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list | tuple) else []
+
+
 def without_lone_surrogates(text: str) -> str:
     """Replace each half of a surrogate pair in data such as a group or an answer by "?".
 

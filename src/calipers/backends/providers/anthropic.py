@@ -15,7 +15,6 @@ from urllib.parse import unquote_to_bytes
 
 from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend
-from calipers.backends.transport.event_stream import objects_in
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
     HttpReply,
@@ -30,6 +29,7 @@ from calipers.backends.transport.reply import (
 )
 from calipers.errors import TransientError
 from calipers.types import Completion, JudgeRequest, Message, Tool, ToolCall, text_of_calls
+from calipers.types.encoding import objects_in
 
 _VERSION = "2023-06-01"
 _DEFAULT_LIMIT = 8192

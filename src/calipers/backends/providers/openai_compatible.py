@@ -10,7 +10,6 @@ from typing import Any
 
 from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend
-from calipers.backends.transport.event_stream import objects_in
 from calipers.backends.transport.logprobs import logprobs_in
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
@@ -28,7 +27,7 @@ from calipers.backends.transport.reply import (
 from calipers.backends.transport.secrets import text_without_secrets
 from calipers.errors import TransientError
 from calipers.types import Completion, JudgeRequest, ToolCall, text_of_calls
-from calipers.types.encoding import EncodedDict, without_lone_surrogates
+from calipers.types.encoding import EncodedDict, objects_in, without_lone_surrogates
 
 _NEWER_NAMES = (".openai.com", ".azure.com")
 

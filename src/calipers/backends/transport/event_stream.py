@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from calipers.types.encoding import objects_in
+
 _TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
 _decode = json.JSONDecoder(strict=False).decode  # json.loads would build a decoder for every event
 
@@ -70,11 +72,6 @@ def stream_events(stream: bytes) -> Iterator[tuple[str, str]]:
             if data:
                 yield name, data
             name, data = "", ""
-
-
-def objects_in(value: object) -> list[dict[str, Any]]:
-    """Return the objects in a list of a server's reply; none if it is no list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _add_chunk(body: dict[str, Any], choice: dict[str, Any], chunk: Mapping[str, Any]) -> None:

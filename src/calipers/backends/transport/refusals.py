@@ -15,10 +15,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from calipers.backends.transport.event_stream import objects_in
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page, reported_usage, token_count
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import FailureKind, Usage
+from calipers.types.encoding import objects_in
 
 _YEAR = 366 * 86_400
 _MOST_OF_AN_ERROR = 2**16
