@@ -94,10 +94,10 @@ class LedgerFile(ReadableLedger):
     def _translated(self, verb: str) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes damaged names
             raise self._failure(verb, error) from error
 
-    def _failure(self, verb: str, error: sqlite3.DatabaseError) -> LedgerError:
+    def _failure(self, verb: str, error: Exception) -> LedgerError:
         reason = str(error).partition(" with text ")[0]  # SQLite quotes the contents, which may be megabytes
         remedy = next(
             (remedy for sign, remedy in _REMEDIES.items() if sign in reason),
