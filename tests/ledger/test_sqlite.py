@@ -143,6 +143,7 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
     "a device": lambda path: path.symlink_to("/dev/zero"),
     "a link that leads to itself": lambda path: path.symlink_to(path),
     "a damaged schema": changed("UPDATE sqlite_master SET sql = CAST(X'ff00' AS TEXT) WHERE name = 'asks'"),
+    "a damaged name": changed("UPDATE sqlite_master SET name = CAST(X'61ff' AS TEXT) WHERE name = 'asks'"),
     "a folder": Path.mkdir,
     "another format": changed("PRAGMA user_version=5"),
 }

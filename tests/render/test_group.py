@@ -107,6 +107,10 @@ def test_a_long_result_is_shown_once_though_ids_and_places_differ() -> None:
     arguments = {"name": "f", "arguments": "x\n" + LONG}  # a long call is never taken for a text
     call = says("", tool_calls=[{"id": "c", "type": "function", "function": arguments}])
     assert " see X1" not in text(render(group((says("a"), call), (says("b"), call))))
+    # A policy that answers "see X1" does not get its siblings' answer.
+    shown = text(render(group((says("a"), says(LONG)), (says("b"), says(LONG)), (says("see X1"), says("see X3")))))
+    assert '"see X2" stands for the text of exhibit X2' in shown
+    assert [shown.count(f"see X{number}\n") for number in (1, 2, 3)] == [1, 2, 1]
 
 
 def test_a_recurring_image_is_sent_once_and_in_its_place() -> None:

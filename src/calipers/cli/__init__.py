@@ -72,22 +72,23 @@ def _with_place(error: click.ClickException) -> click.ClickException:
     """
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error
-    from calipers.config.arguments import OURS  # noqa: PLC0415 - --help stays quick
-    from calipers.config.option import nearest_name  # noqa: PLC0415 - likewise
-
     flag, context = error.option_name.removeprefix("--"), error.ctx
-    near = nearest_name(flag, known := flags_of(context.command))
     if context.parent is None:
         of = next((name for name, command in app.commands.items() if flag in flags_of(command)), None)
         problem = of and f"--{flag} belongs behind the command: calipers {of} ... --{flag} ..."
-    elif any(f"--{flag}" in option.opts for option in app.params):
+        return error if problem is None else click.UsageError(problem, context)
+    if any(f"--{flag}" in option.opts for option in app.params):
         command = context.command_path.removeprefix("calipers ")
-        problem = f"--{flag} belongs before the command: calipers --{flag} ... {command} ..."
-    elif near or "param" not in known or flag in (*OURS, error.option_name):
-        return click.NoSuchOption(error.option_name, possibilities=[f"--{near}"] if near else None, ctx=context)
-    else:
-        problem = f"No such option --{flag}. Does the server take it? --param {flag.replace('-', '_')}=VALUE"
-    return error if problem is None else click.UsageError(problem, context)
+        return click.UsageError(f"--{flag} belongs before the command: calipers --{flag} ... {command} ...", context)
+    from calipers.config.arguments import OURS  # noqa: PLC0415 - --help stays quick
+    from calipers.config.option import nearest_name  # noqa: PLC0415 - likewise
+
+    known = [option for parameter in context.command.params for option in parameter.opts]
+    near = nearest_name(error.option_name, known)
+    if near or "--param" not in known or not error.option_name.startswith("--") or flag in OURS:
+        return click.NoSuchOption(error.option_name, possibilities=[near] if near else None, ctx=context)
+    parameter = f"--param {flag.replace('-', '_')}=VALUE"
+    return click.UsageError(f"No such option --{flag}. Does the server take it? {parameter}", context)
 
 
 def main() -> None:

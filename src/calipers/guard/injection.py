@@ -53,6 +53,7 @@ _USUAL_KEYS: Final = frozenset(
     | {"value"}
     | _IDS
 )  # fmt: skip
+_LISTS: Final = (list, tuple)  # asked for before mappings, because that test is slow
 _SENTENCE_ENDS: Final = frozenset(".!?…\"')]}`>。！？।؟")
 _BARE_KEY = re.compile(r"[\s:;.,'\"`…。，、；：*#_]{1,8}")
 _KEY_EDGES: Final = " \t\n:;.,!'\"`…。，、；：*#_"
@@ -266,7 +267,10 @@ def _collect(value: Any, found: list[str], depth: int, skipped: frozenset[str] =
     """Collect the texts in a part of a message, including names and arguments of tool calls and unusual keys."""
     if isinstance(value, str):
         found.append(value)
-    elif isinstance(value, dict | Mapping):  # usually a dict, which is the fast test
+    elif isinstance(value, _LISTS):
+        for inner in value if depth else ():
+            _collect(inner, found, depth - 1)
+    elif isinstance(value, Mapping):
         for key, inner in value.items() if depth else ():
             if not isinstance(inner, str):
                 _collect(inner, found, depth - 1)
@@ -278,9 +282,6 @@ def _collect(value: Any, found: list[str], depth: int, skipped: frozenset[str] =
                 found.append(split_name(inner) if key == "name" else inner)
             if key not in _USUAL_KEYS and isinstance(key, str):
                 found.append(split_name(key))
-    elif isinstance(value, list | tuple):
-        for inner in value if depth else ():
-            _collect(inner, found, depth - 1)
 
 
 def master_key(message: Message) -> str | None:

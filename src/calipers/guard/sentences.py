@@ -191,7 +191,9 @@ def _numbers(plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]])
     numbered = [place for place, word in enumerate(words) if word[0].isdecimal()]
     numbered = [place for place in numbered if not _is_within_word(plain, spans[place][0])]
     stated = {
-        place: _HIGHEST if words[place] in _TOP_NUMBERS else _LOWEST if words[place] == "0" else 0 for place in numbered
+        place: _HIGHEST if words[place] in _TOP_NUMBERS else _LOWEST if words[place] == "0" else 0
+        for place in numbered
+        if words[max(0, place - 2) : place] != ["out", "of"]
     }
     for first, second in pairwise(numbered):
         is_of = second - first <= 4 and _OF.fullmatch(plain, spans[first][1], spans[second][0])

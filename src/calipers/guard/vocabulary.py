@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache, reduce
 from operator import or_
 from typing import Any, Final, NamedTuple, TypeAlias, get_args
-from unicodedata import normalize
 
 from calipers.guard.plain import plain_text
 from calipers.types import AttackKind, Certainty
@@ -16,6 +15,8 @@ from calipers.types.encoding import read_packaged_toml
 Concepts: TypeAlias = int
 """A set of concepts as bits."""
 Language: TypeAlias = str
+Meaning: TypeAlias = tuple[Language, Concepts, Sequence[str]]
+"""What a word means in a language, if these words follow it. One that ends in ``*`` is a beginning."""
 
 _WORDED: Final = (
     "judge", "referee", "salutation", "you", "addressed", "this", "this_after", "mine", "rate_this", "answer", "work",
@@ -41,14 +42,6 @@ class Hit(NamedTuple):
     certainty: Certainty
     begin: int
     end: int
-
-
-class Meaning(NamedTuple):
-    """What a word means in a language, if the words of ``rest`` follow it. One that ends in ``*`` is a beginning."""
-
-    language: Language
-    concepts: Concepts
-    rest: tuple[str, ...]
 
 
 class Rule(NamedTuple):
@@ -92,7 +85,7 @@ def lexicon() -> Mapping[Language, Mapping[str, Any]]:
 def _entries(language: Language) -> Iterator[tuple[Concepts, str]]:
     for concept, line in lexicon()[language].items():
         if concept in BITS:
-            for entry in plain_text(normalize("NFC", line)).plain.split():
+            for entry in _PARTS.sub("_", plain_text(line).plain).split():
                 yield BITS[concept], entry
 
 
@@ -102,8 +95,8 @@ def _begun_by() -> Mapping[str, list[Meaning]]:
     by_word: dict[str, list[Meaning]] = {}
     for language, table in lexicon().items():
         for concepts, entry in _entries(language) if table.get("spaces", True) else ():
-            first, *rest = (part for part in _PARTS.split(entry) if part)
-            by_word.setdefault(first, []).append(Meaning(language, concepts, tuple(rest)))
+            first, *rest = entry.split("_")
+            by_word.setdefault(first, []).append((language, concepts, rest))
     return by_word
 
 

@@ -23,7 +23,8 @@ from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajec
 from calipers.types.steps import Steps, at_once
 
 _LEGEND = "marks layout lines."
-_SEE_LEGEND = ' "see X1" stands for the text of exhibit X1.'
+_SEE_LEGEND = ' "see {0}" stands for the text of exhibit {0}.'
+_SEE = re.compile(r"see (X\d+)")
 _ESCAPE_LEGEND = r' "\u{...}" stands for a special character.'
 _CONTEXT_LINE = "context of all"
 _NO_MESSAGES = "no further messages"
@@ -211,7 +212,7 @@ def _artifacts_key(artifacts: Mapping[str, str]) -> bytes:
 
 
 def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:
-    head = f"{MARK}{_LEGEND}{_SEE_LEGEND if names else ''}\n"
+    head = f"{MARK}{_LEGEND}{_SEE_LEGEND.format(next(iter(names.values()))) if names else ''}\n"
     head += f"{MARK}tools\n" + "".join(f"{line}\n" for line in tools) if tools else ""
     if prefix:
         head += f"{MARK}{_CONTEXT_LINE}\n{prefix}"
@@ -250,9 +251,9 @@ def common_prefix_length(bodies: Sequence[Sequence[str]]) -> int:
     return length
 
 
-def _exhibits_in_steps(transcripts: Iterable[Iterable[str]]) -> Steps[dict[str, str]]:
+def _exhibits_in_steps(transcripts: Sequence[Sequence[str]]) -> Steps[dict[str, str]]:
     """Map texts that recur in the blocks of all ``transcripts`` to their names ``X1``, ``X2``, ... in order of first
-    appearance.
+    appearance. A name to which content already refers is not used.
     """
     pieces: list[list[str]] = []
     lengths: set[int] = set()
@@ -276,8 +277,10 @@ def _exhibits_in_steps(transcripts: Iterable[Iterable[str]]) -> Steps[dict[str, 
         yield
     if not counts:
         return {}
-    shared = (text for text, count in counts.items() if count > 1)
-    return {text: f"X{number}" for number, text in enumerate(shared, 1)}
+    shared = [text for text, uses in counts.items() if uses > 1]
+    used = {name for blocks in transcripts for block in blocks if "see X" in block for name in _SEE.findall(block)}
+    names = (name for name in map("X{}".format, count(1)) if name not in used)
+    return dict(zip(shared, names, strict=False))
 
 
 def refer_to_exhibits(blocks: Iterable[str], names: Mapping[str, str]) -> str:
