@@ -164,6 +164,8 @@ def as_record(value: object) -> Record:
         raise InputError(value)
     if not isinstance(value, Mapping):
         raise InputError(f"is not an object; expected {_SHAPE}")
+    if "parsed" not in value and (outside := value.keys() & {"scores", "winner", "ranking"}):
+        raise InputError(f"{outside.pop()!r} is not in 'parsed'; expected {_SHAPE}")
     order = value.get("order")
     if not isinstance(order, list | tuple) or not order:
         raise InputError(f"'order' must list the ids as shown; expected {_SHAPE}")

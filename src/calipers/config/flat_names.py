@@ -157,7 +157,7 @@ def takes_options(
         def with_arguments(self: S, /, *args: P.args, **arguments: P.kwargs) -> None:
             for name in arguments:
                 if name not in expected.parameters:
-                    raise ConfigError(_unknown_argument(name, expected.parameters))
+                    raise ConfigError(unknown_argument(name, expected.parameters))
             try:
                 expected.bind(*args, **arguments)
             except TypeError as error:  # as Python words it, for the arguments that the caller knows
@@ -171,12 +171,12 @@ def takes_options(
     return decorate
 
 
-def _unknown_argument(name: str, known: Mapping[str, Any]) -> str:
-    """Return the error for an argument that ``Judge`` does not have; it says where it belongs, or the nearest name."""
-    options = flat_options()
-    if name in options:
-        return f"Judge has no argument {name!r}: write {options[name].argument}"
+def unknown_argument(name: str, known: Mapping[str, Any], *, owner: str = "Judge", place: str = "write {}") -> str:
+    """Return the error for an argument that ``owner`` does not have: where a Judge has it, or the nearest name."""
+    options, problem = flat_options(), f"{owner} has no argument {name!r}"
+    if name in options or name in GROUPS:
+        return f"{problem}: {place.format(options[name].argument if name in options else f'{name}=')}"
     if near := nearest_name(name, known.keys() | options.keys()):
-        return f"Judge has no argument {name!r}. Did you mean {near}?"
+        return f"{problem}. Did you mean {near}?"
     parameter = f'If it is a parameter of the request to the judge, write calls={{"params": {{"{name}": ...}}}}. '
-    return f"Judge has no argument {name!r}. {'' if name in OURS else parameter}Known: {', '.join(known)}."
+    return f"{problem}. {'' if name in OURS else parameter}Known: {', '.join(known)}."

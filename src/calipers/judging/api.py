@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from inspect import signature
 
 from calipers.backends.names import split_judge_name
 from calipers.backends.providers.known import RequestTarget, provider_of, request_target
-from calipers.config.option import nearest_name
-from calipers.config.options import GROUPS, flat_options
+from calipers.config.flat_names import unknown_argument
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Backend
 from calipers.judging.instances import judges_in
@@ -78,17 +78,11 @@ def _as_judge(
 
 def _require_none(options: Mapping[str, object], function: str) -> None:
     """Raise ConfigError for an argument that a caller gave a ``function`` without it: where it belongs."""
-    known = flat_options()
     for name in options:
-        argument = f"{name}=..." if name in GROUPS else f'calls={{"params": {{"{name}": ...}}}}'
-        if name in known:
-            argument = known[name].argument + ("..." if not known[name].group else "")
-        where = f": pass a Judge, Judge(..., {argument})"
         if name in {"concurrency", "ordered", "on_error"}:
-            where = ": score_groups(groups, judge) has it"
-        elif name not in known and (near := nearest_name(name, known.keys() | GROUPS.keys())) not in {None, name}:
-            where = f". Did you mean {near}?"
-        raise ConfigError(f"{function}() has no argument {name!r}{where}")
+            raise ConfigError(f"{function}() has no argument {name!r}: score_groups(groups, judge) has it")
+        known, place = signature(Judge).parameters, "pass a Judge, Judge(..., {})"
+        raise ConfigError(unknown_argument(name, known, owner=f"{function}()", place=place))
 
 
 def _address_and_key(name: str) -> RequestTarget | None:

@@ -15,6 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from calipers.backends.transport.event_stream import error_in
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page, reported_usage, token_count
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import FailureKind, Usage
@@ -212,16 +213,18 @@ def _too_long(refusal: Refusal, message: str, said: str, model: str) -> Permanen
     return PermanentError("context_window", text, limit=limit, prompt=prompt)
 
 
-def error_in_200(error: object, reply: HttpReply, peer: Peer) -> BackendError:
-    """Return the BackendError for an error that a server reports inside a 200.
+def require_no_error(part: Mapping[str, Any], reply: HttpReply, peer: Peer) -> None:
+    """Raise the BackendError for an error that a server reports in a ``part`` of a 200.
 
     If a router passed on another server's status as the error's code, that status decides. Otherwise the kind is
     ``bad_reply``, or ``refused`` for a content filter's.
     """
+    if not (error := error_in(part)):
+        return
     code = str(error.get("code")) if isinstance(error, dict) else ""
     status = int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else 200
     refusal = parse_refusal({"error": error}, reply, peer.secrets, status=status)
     known = refusal_error(refusal, peer)
     if status == 200 and known.kind != "refused":
-        return TransientError("bad_reply", f"The server reported an error in place of an answer: {refusal.message}")
-    return known
+        raise TransientError("bad_reply", f"The server reported an error in place of an answer: {refusal.message}")
+    raise known
