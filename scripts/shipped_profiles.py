@@ -1,30 +1,26 @@
 """Write the profiles that come with calipers: ``python -m scripts.shipped_profiles``, with the recorded data at hand.
 
-The data is in the folder that CALIPERS_DATA names, or in ``../shared/data``. ``--loop`` writes none: it lets each
-profile judge made groups, measures a second profile from its answers, and prints both. ``--failures`` prints how often
-recorded judges gave no readable verdict on a pair, and how much longer these pairs were.
+The data is in the folder that CALIPERS_DATA names, or in ``../shared/data``. ``--failures`` writes none: it
+prints how often recorded judges gave no readable verdict on a pair, and how much longer these pairs were.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gzip
 import json
 import math
 import os
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from calipers.calibration.collect import collect_judgments
 from calipers.calibration.records import Record, as_records
 from calipers.inputs import read_groups
 from calipers.study.intervals import estimate
 from calipers.study.profiles.measuring import measure_profile
-from calipers.study.profiles.profile import Profile, shipped_profile, write_profile
-from calipers.types import Trajectory, TrajectoryGroup
+from calipers.study.profiles.profile import Profile, profile_as_text
 
 FOLDER: Final = Path(__file__).parents[1] / "src" / "calipers" / "study" / "profiles" / "shipped"
 DATA: Final = Path(os.environ.get("CALIPERS_DATA") or Path(__file__).parents[1] / ".." / "shared" / "data")
@@ -62,28 +58,6 @@ def repeats_of_one_question(record: Record) -> Record:
     return replace(record, key=replace(record.key, prompt_variant=None), numbered=False, sample=0)
 
 
-def made_groups(count: int = 400, size: int = 4) -> list[TrajectoryGroup]:
-    """Groups with one right answer among four of different lengths."""
-    made = []
-    for number in range(count):
-        texts = [f"{number} {one} " * (1 + one * number % 7) for one in range(size)]
-        members = [
-            Trajectory(str(one), ({"role": "assistant", "content": text},), gold=float(one == number % size))
-            for one, text in enumerate(texts)
-        ]
-        made.append(TrajectoryGroup(f"made {number}", tuple(members)))
-    return made
-
-
-def measured_again(profile: Profile) -> Profile:
-    """The profile of a profile's own answers."""
-    mode: str = profile.asked.split(",")[0]
-    groups = made_groups(size=2 if mode == "pairwise" else 4)
-    options: dict[str, Any] = {"orders": 1 if mode == "pointwise" else 2, "samples": 2}
-    asked = asyncio.run(collect_judgments(groups, f"profile:{FOLDER / profile.name}.json", protocol=mode, **options))
-    return measure_profile(groups, asked.judgments, name=profile.name)
-
-
 def print_failures() -> None:
     """Print the share of failed answers of each judge, and by how many doublings its failed pairs were longer."""
     for folder in ("llmbar", "pandalm"):
@@ -107,27 +81,19 @@ def print_failures() -> None:
 
 
 def main() -> None:
-    """Write the profiles, or loop them."""
+    """Write the profiles, or print the failures."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--only", default="", help="profiles whose names contain this text")
-    options.add_argument("--loop", action="store_true", help="let each profile judge, and measure its answers")
     options.add_argument("--failures", action="store_true", help="print how often recorded judges failed")
     given = options.parse_args()
     names = [name for name in SHIPPED if given.only in name]
-    if given.loop:
-        for profile in map(shipped_profile, names):
-            again = measured_again(profile)
-            print(profile.name)
-            for one in fields(Profile)[4:-1]:
-                print(f"  {one.name:14}{getattr(profile, one.name)!s:60.60} {getattr(again, one.name)!s:.60}")
-        return
     if not DATA.is_dir():
         sys.exit(f"there is no recorded data at {DATA}; name its folder with CALIPERS_DATA")
     if given.failures:
         print_failures()
         return
     for name in names:
-        write_profile(FOLDER / f"{name}.json", measured(name))
+        (FOLDER / f"{name}.json").write_text(profile_as_text(measured(name)), encoding="utf-8", newline="\n")
         print(name, flush=True)
 
 

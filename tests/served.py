@@ -54,13 +54,23 @@ def rewards(replies: Sequence[Reply]) -> list[float | None]:
 
 
 @dataclass(frozen=True)
+class Ending:
+    """How a running server is told to end."""
+
+    server: Any
+
+    def set(self) -> None:
+        self.server.should_exit = True
+
+
+@dataclass(frozen=True)
 class Served:
     """A running server, and requests to it."""
 
     url: str
     service: Service
     session: aiohttp.ClientSession
-    ends: asyncio.Event
+    ends: Ending
     running: asyncio.Task[None]
 
     async def ended(self, seconds: float = 30.0) -> None:
@@ -125,9 +135,9 @@ async def served(
     room = Room(rollouts=rollouts, size=size)
     service = Service(tenants, make_judge, ledger=ledger, room=room, limits=Limits(**limits))
     bound = bound_socket("127.0.0.1", port)
-    started, ends = asyncio.Event(), asyncio.Event()
-    running = asyncio.create_task(serve(service, bound, grace=grace, on_started=started.set, ends=ends))
-    await started.wait()
+    started: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    running = asyncio.create_task(serve(service, bound, grace=grace, on_started=started.set_result))
+    ends = Ending(await started)
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(60)) as session:
         try:

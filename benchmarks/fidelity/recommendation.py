@@ -8,9 +8,8 @@ the first place, plus N(0, noise). A list's score falls by the leaning from firs
 margin on 0.5, and coarse judges call a tie below 0.5. A call costs 0.25 thousand tokens, and each transcript it shows
 1.03.
 
-First, protocols at their tokens, monotone reshaping of the same scores in rows of its own. Then each judge is
-calibrated on 30 and on 100 groups under five limits, and what is recommended is held against all ways on groups of
-their own.
+Each judge is calibrated on 30 and on 100 groups under five limits, and what is recommended is held against all ways on
+groups of their own.
 """
 
 from __future__ import annotations
@@ -24,13 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from calipers.calibration import Calibration, calibrate, measures
-from calipers.calibration.measures import Array
-from calipers.calibration.records import as_records
-from calipers.calibration.series import Frame, build_series
-from calipers.inputs import as_group
 
 LIMITS = (1, 2, 4, 8, 16)
 """What a group may cost, in calls that list it whole."""
@@ -48,11 +41,6 @@ class Simulated:
     ratio: float
     coarse: bool
     members: int
-
-    @property
-    def name(self) -> str:
-        ties = "coarse" if self.coarse else "fine"
-        return f"n={self.members}, noise {self.noise}, leaning {self.leaning}, r={self.ratio}, {ties}"
 
 
 GRID = [
@@ -119,58 +107,6 @@ def listed(members: int) -> float:
     return 250 + 1030 * members
 
 
-def protocols(judge: Simulated, truth: int) -> list[tuple[str, float, float]]:
-    """Each way's name, its tokens in calls that list the group whole, and its fidelity; reshaped scores among them."""
-    every = groups(truth, judge.members, seed=1)
-    said = list(judged(judge, every, seed=1))
-    found = calibrate(every, said)
-    rows = [
-        (way.name.partition(": ")[2], (way.cost.of("tokens") or 0.0) / listed(judge.members), _level(way.fidelity))
-        for way in found.ways
-        if (way.orders, way.samples) in {(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (1, 4), (1, 16)}
-    ]
-    frame = Frame.of(map(as_group, every))
-    for series in build_series(as_records(said), frame)[0]:
-        if series.key.mode == "listwise":
-            for name, reshape in (("exp of standard scores", _bent), ("ranks", _ranks)):
-                for count in (1, 4):
-                    level = _level(measures.fidelity(reshape(series.scores(0, count)), frame.gold))
-                    rows.append((f"listwise, {count} order{'s' if count > 1 else ''}, {name}", float(count), level))
-    return rows
-
-
-def _level(by_group: Array) -> float:
-    return measures.mean_over_groups(by_group) or 0.0
-
-
-def _bent(scores: Array) -> Array:
-    spread = scores.std(axis=1, keepdims=True)
-    return np.asarray(np.exp((scores - scores.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)))
-
-
-def _ranks(scores: Array) -> Array:
-    return np.asarray(
-        (scores[:, :, None] > scores[:, None, :]).sum(axis=2)
-        + 0.5 * (scores[:, :, None] == scores[:, None, :]).sum(axis=2)
-    )
-
-
-def print_protocols(truth: int) -> None:
-    """Print the table."""
-    ratios = (1.0, 1.5, 2.0, 3.0)
-    print("## Protocols at equal judge tokens: fidelity by r, groups of 8")
-    print("| noise, leaning | way | tokens |" + "".join(f" r={ratio:g} |" for ratio in ratios))
-    print("|---|---|---|" + "---|" * len(ratios))
-    for noise, leaning in ((0.8, 0.35), (1.2, 0.6)):
-        tables = [protocols(Simulated(noise, leaning, ratio, coarse=False, members=8), truth) for ratio in ratios]
-        for rows in zip(*tables, strict=True):
-            name, tokens, _ = rows[0]
-            print(
-                f"| {noise}, {leaning} | {name} | {tokens:.1f} |" + "".join(f" {row[2]:.3f} |" for row in rows),
-                flush=True,
-            )
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One setting: the true fidelity of what was recommended, of the best way allowed, of listing alone; and the
@@ -196,7 +132,7 @@ def outcomes(judge: Simulated, truth: int) -> list[Outcome]:
     """All settings of one judge."""
     every = groups(truth, judge.members, seed=1)
     true = calibrate(every, judged(judge, every, seed=1))
-    levels = {way.name: _level(way.fidelity) for way in true.ways}
+    levels = {way.name: (measures.mean_over_groups(way.fidelity) or 0.0) for way in true.ways}
     prices = {way.name: way.cost.of("tokens") or 0.0 for way in true.ways}
     found = []
     for number, count in enumerate(CALIBRATED):
@@ -261,12 +197,11 @@ def print_outcomes(every: Sequence[Outcome]) -> None:
 
 
 def main() -> None:
-    """Both tables."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--truth", type=int, default=300, help="groups that true fidelity is measured on")
     parser.add_argument("--few", action="store_true", help="every ninth judge of the grid only")
     given = parser.parse_args()
-    print_protocols(given.truth)
     found: list[Outcome] = []
     for judge in GRID[:: 9 if given.few else 1]:
         found += outcomes(judge, given.truth)

@@ -87,7 +87,7 @@ class Registry:
 
     def nearest(self, name: str) -> str | None:
         """Return the name in the registry that ``name`` is probably a misspelling of, if any."""
-        return next(iter(get_close_matches(name, self.names(), n=1)), None)
+        return next(iter(get_close_matches(name.casefold(), self.names(), n=1, cutoff=0.75)), None)
 
     def _entries(self) -> Mapping[str, tuple[EntryPoint, ...]]:
         return _entry_points(self.what, self.group, frozenset(self.ours))

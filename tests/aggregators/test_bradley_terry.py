@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.aggregators.bradley_terry import BradleyTerry, _likelihood, largest_linked_set
-from calipers.rewards.win_rate import win_rates
 from calipers.types import Comparison, Scores
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "fixtures" / "choix.json").read_text(encoding="utf-8"))
@@ -63,19 +62,6 @@ def test_the_slope_and_curvature_newton_follows_are_those_of_the_likelihood(
         assert -curve[place] == pytest.approx((above[1] - below[1]) / 2e-5, abs=1e-4)
 
 
-def test_the_shown_order_of_a_comparison_does_not_matter_unless_it_is_said_to():
-    one = BradleyTerry()(comparisons({(0, 1): 1.0, (1, 2): 0.5}), 3)
-    other = BradleyTerry()(comparisons({(1, 0): -1.0, (2, 1): -0.5}), 3)
-    assert one.values == pytest.approx(other.values, abs=1e-5)
-
-
-def test_a_win_shown_first_counts_less_with_a_judge_that_leans_to_the_first():
-    plain, wary = (BradleyTerry(first=first)(comparisons({(0, 1): 1.0}), 2) for first in (0.0, 1.5))
-    assert plain.values[0] is not None
-    assert wary.values[0] is not None
-    assert 0 < wary.values[0] < plain.values[0]
-
-
 def test_contradicting_wins_and_circles_are_level_to_the_last_bit_and_without_a_sign():
     cases: list[dict[tuple[int, int], float]] = [
         {(0, 1): 1.0, (1, 0): 1.0, (1, 2): 0.0, (2, 0): 0.0},
@@ -83,25 +69,6 @@ def test_contradicting_wins_and_circles_are_level_to_the_last_bit_and_without_a_
     ]
     for margins in cases:
         assert [str(value) for value in BradleyTerry()(comparisons(margins), 3).values] == ["0.0"] * 3
-
-
-def test_ties_are_evidence_of_nearness_and_not_of_nothing():
-    """With the tie's partner beaten by a third, the tied one stands near it."""
-    scores = BradleyTerry()(comparisons({(0, 1): 0.0, (2, 1): 1.0}), 3)
-    low, also_low, high = (value for value in scores.values if value is not None)
-    assert high > max(low, also_low)
-    assert abs(low - also_low) < high - max(low, also_low)
-
-
-def test_a_graded_margin_lies_between_a_tie_and_a_win():
-    values = [BradleyTerry()(comparisons({(0, 1): margin}), 2).values[0] for margin in (0.0, 0.3, 0.7, 1.0)]
-    assert values == sorted(values, key=lambda value: value or 0.0)
-    assert len(set(values)) == 4
-
-
-def test_what_no_comparison_links_to_the_largest_set_is_unknown():
-    scores = BradleyTerry()(comparisons({(0, 1): 1.0, (2, 3): 1.0, (3, 4): 1.0}), 6)
-    assert [value is None for value in scores.values] == [True, True, False, False, False, True]
 
 
 def test_nothing_compared_is_none():
@@ -115,13 +82,6 @@ def test_linked_items_are_a_connected_set_no_pair_leaves(pairs: list[tuple[int, 
     assert len(linked) != 1
     for one, other in pairs:
         assert (one in linked) == (other in linked)
-
-
-def test_win_rates_average_one_half_and_keep_none():
-    rates = win_rates(Scores((1.0, None, -1.0, 0.0), (None,) * 4))
-    assert rates[1] is None
-    assert sum(rate for rate in rates if rate is not None) == pytest.approx(1.5)
-    assert win_rates(Scores((1.0, None), (None, None))) == (None, None)
 
 
 def test_the_standard_error_is_the_one_repeated_comparisons_have():

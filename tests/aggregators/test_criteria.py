@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from calipers.aggregators.criteria import CriteriaScores
 from calipers.rubric import Grading, as_rubric
 from calipers.types import Scores, Verdict
@@ -15,12 +13,6 @@ def scores(*said: tuple[bool | None, str, int], grading: Grading | None = None) 
     verdicts = [Verdict(met, "", 0, criterion, presentation) for met, criterion, presentation in said]
     found = CriteriaScores(grading or Grading(), (RUBRIC,))(verdicts, 1)
     return found.values[0], found.stderrs[0]
-
-
-def test_gradings_are_averaged_with_the_error_of_their_mean() -> None:
-    assert scores((True, "a", 0), (False, "b", 0)) == (0.75, None)
-    value, stderr = scores((True, "a", 0), (False, "b", 0), (True, "a", 1), (True, "b", 1))
-    assert [value, stderr] == pytest.approx([0.875, 0.125])
 
 
 def test_a_second_question_fills_a_gap_and_never_makes_one() -> None:
@@ -57,13 +49,6 @@ def panel_scores(said: dict[int, dict[int, float]], n: int, **settings: Any) -> 
         for number in range(10)
     ]
     return CriteriaScores(Grading(), (TENTHS,) * n, judges=len(said), **settings)(verdicts, n)
-
-
-def test_a_panels_judges_are_averaged_by_weight_with_an_error() -> None:
-    said = {0: {0: 1.0, 1: 0.5}, 1: {0: 0.5, 1: 0.5}}
-    assert panel_scores(said, 2) == Scores((0.75, 0.5), (0.25, 0.0), "repeats", 2)
-    assert panel_scores(said, 2, weights=(3.0, 1.0)).values == (0.875, 0.5)
-    assert panel_scores(said, 2, weights=(1.0, 0.0)).values == (1.0, 0.5)
 
 
 def test_nobody_gains_by_having_met_the_lenient_judge_alone() -> None:

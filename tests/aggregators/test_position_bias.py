@@ -54,20 +54,6 @@ def test_chance_is_no_leaning():
         assert all(one is not None and abs(one.slope) < most and abs(one.first) < most for one in found)
 
 
-def test_a_leaning_is_found_in_many_orders_as_in_two():
-    """Orders of one group tell more together; that they are not independent must not hide what they tell."""
-    known = PositionBias.learn(groups(80, slope=0.75, **MANY_ORDERS))
-    assert known is not None
-    assert known.slope == pytest.approx(0.75, abs=0.15)
-
-
-def test_pairs_of_candidates_tell_a_slope_only():
-    known = PositionBias.learn(groups(100, slope=-0.2, size=2))
-    assert known is not None
-    worth = [one.value for one in known.without_bias([Rating(0, 0.5, 0, 0), Rating(1, 0.5, 0, 1)])]
-    assert worth[0] - worth[1] == pytest.approx(-0.2, abs=0.03)
-
-
 def test_twenty_groups_in_two_orders_are_enough_and_less_teaches_nothing():
     known = PositionBias.learn(groups(20, slope=1.0))
     assert known is not None

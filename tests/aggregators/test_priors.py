@@ -10,10 +10,10 @@ import pytest
 
 from calipers.aggregators.priors import Priors
 from calipers.config.settings import Settings
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, replaying_judge
 from calipers.ledger import Ledger, Replayer
 from calipers.testing import Noise, PositionBias, SimulatedJudge
-from calipers.types import Comparison, GroupResult, Rating
+from calipers.types import GroupResult, Rating
 from groups import group_of
 
 IDS = ("a", "b", "c", "d")
@@ -95,7 +95,7 @@ async def test_the_same_input_is_judged_with_the_same_knowledge_and_replays(tmp_
     assert runs[1]["experience"] == runs[2]["experience"]
     assert runs[1]["experience"]["groups"] == 60
     store = Replayer(ledger)
-    replaying = Judge.replaying(Settings.of(store.recorded.settings), store)
+    replaying = replaying_judge(Settings.of(store.recorded.settings), store)
     again = [result async for result in replaying.score_groups(store.groups(), ordered=True)]
     ledger.close()
     assert again == first
@@ -168,19 +168,3 @@ def test_a_panels_weights_follow_how_well_each_judge_repeats_itself_in_twenty_gr
     assert Priors.learn([*groups[:19], alone], 2).weights is None
     assert Priors.learn([*groups[:20], alone], 2).weights is not None
     assert Priors.of(json.loads(json.dumps(known.to_dict()))) == known
-
-
-def test_pairs_teach_weights_too():
-    generator = random.Random(4)
-    groups = []
-    for _ in range(60):
-        truth = [generator.gauss(0, 1) for _ in range(4)]
-        group: dict[int, list[Comparison]] = {}
-        for slot, noise in enumerate((0.1, 3.0)):
-            for number, (one, other) in enumerate((a, b) for a in range(4) for b in range(4) if a != b):
-                margin = max(-1.0, min(1.0, truth[one] - truth[other] + generator.gauss(0, noise)))
-                group.setdefault(slot, []).append(Comparison(one, other, margin, number, slot))
-        groups.append(group)
-    weights = Priors.learn(groups, 2).weights
-    assert weights is not None
-    assert weights[0] > 0.7

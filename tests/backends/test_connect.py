@@ -88,9 +88,13 @@ def url_of(name: str, **environment: str) -> str:
     return request_target(name, environment={**KEYS, **environment}).url
 
 
-def test_an_argument_wins_over_the_environment_and_the_base_url_over_litellms() -> None:
+def test_an_argument_wins_over_the_environment_whose_variables_must_agree() -> None:
     both = {**KEYS, "OPENAI_BASE_URL": "https://first/v1/", "OPENAI_API_BASE": "https://second/v1"}
-    assert request_target("openai", environment=both).url == "https://first/v1"
+    with pytest.raises(ConfigError, match="OPENAI_BASE_URL and OPENAI_API_BASE hold different addresses"):
+        request_target("openai", environment=both)
+    assert (
+        url_of("openai", OPENAI_BASE_URL="https://first/v1/", OPENAI_API_BASE="https://first/v1") == "https://first/v1"
+    )
     given = request_target("openai", base_url="https://given/v1", environment=both)
     assert (given.url, given.named_by) == ("https://given/v1", None)
     named = request_target("deepseek", environment={**KEYS, "DEEPSEEK_API_BASE": "https://gw/beta"})
@@ -106,7 +110,7 @@ def test_an_argument_wins_over_the_environment_and_the_base_url_over_litellms() 
 
 def test_what_cannot_be_an_address_is_told_with_the_variable_that_says_it() -> None:
     with pytest.raises(
-        ConfigError, match=r"OPENAI_BASE_URL says 'gw:8000/v1', which is no address that begins with http://"
+        ConfigError, match=r"OPENAI_BASE_URL is 'gw:8000/v1', which is no address that begins with http://"
     ):
         url_of("openai", OPENAI_BASE_URL="gw:8000/v1")
     for address in ("http://[::1", "http://h:99999999/v1", "http://h:x/v1", "http://user:hidden@[::1"):
@@ -154,7 +158,10 @@ def test_where_questions_go_is_in_the_log_once_and_loud_where_the_environment_de
         calipers.Judge("vllm/judge")
     told = [(one.levelname, one.getMessage()) for one in caplog.records]
     assert told == [
-        ("WARNING", "openai/judge is asked at https://gw.example/v1, as OPENAI_BASE_URL says"),
+        (
+            "WARNING",
+            "openai/judge is asked at https://gw.example/v1, as OPENAI_BASE_URL says: trajectories and key go there",
+        ),
         ("INFO", "vllm/judge is asked at http://localhost:8000/v1"),
     ]
 

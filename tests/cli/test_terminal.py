@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from calipers.__main__ import main
 from calipers.cli.messages import BadLines, reason_lines, wrap_words
 from calipers.cli.progress import ProgressLine, Report, pace_text
 from calipers.cli.terminal import Terminal, print_figures
@@ -210,3 +213,14 @@ def test_retries_are_printed_at_the_level_debug_alone(
 def test_an_unknown_level_is_refused_with_those_that_there_are(calipers: Calipers):
     words = "'loud' is not one of 'debug', 'info', 'warning', 'error'"
     assert mismatches(calipers, [(("--log-level", "loud", "score", "groups.jsonl"), words)]) == []
+
+
+def test_an_interrupted_import_is_no_traceback(monkeypatch: pytest.MonkeyPatch):
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "calipers.cli", Interrupted("calipers.cli"))
+    with pytest.raises(SystemExit) as interrupted:
+        main()
+    assert interrupted.value.code == 130

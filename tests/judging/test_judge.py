@@ -12,6 +12,7 @@ import pytest
 
 import calipers
 from calipers.errors import ConfigError, InputError, LedgerError, PermanentError, TransientError
+from calipers.judging.judge import store_of
 from calipers.judging.loop import Strategies
 from calipers.ledger import Ledger
 from calipers.monitoring.monitor import Monitor
@@ -339,7 +340,7 @@ def test_judge_names_that_cannot_work_say_what_to_write():
 async def test_a_ledger_that_cannot_be_written_is_an_error_and_not_a_judgment(tmp_path: Path):
     ledger = Ledger(tmp_path / "l.db")
     judge = calipers.Judge(SimulatedJudge(QUALITY), ledger=ledger, orders=2)
-    _ = judge.store
+    store_of(judge)
     ledger.put("INSERT INTO nonsense VALUES (1)", ())
     with pytest.raises(LedgerError):
         await judge.score_group(GROUP)
@@ -492,11 +493,14 @@ async def test_an_argument_that_score_group_lacks_is_sent_where_it_belongs():
         ({"reward_range": (0, 2)}, r'reward=\{"range": \.\.\.\}'),
         ({"on_error": print}, r"score_groups\(groups, judge\) has it"),
         ({"ordrs": 2}, "Did you mean orders"),
+        ({"temperature": 0}, r'calls=\{"params": \{"temperature": \.\.\.\}\}'),
         ({"rubric": {"criteria": []}}, "is text here: for criteria use Judge"),
     ]
     for options, words in cases:
         with pytest.raises(ConfigError, match=words):
             await calipers.score_group(GROUP, "embedded", **options)
+    with pytest.raises(ConfigError, match=r"score_groups\(\) has no argument 'orders': pass a Judge"):
+        calipers.score_groups([GROUP], "embedded", orders=2)
     with pytest.raises(ConfigError, match="is not used with a Judge"):
         await calipers.score_group(GROUP, calipers.Judge("embedded"), rubric="Be kind.")
 

@@ -186,9 +186,12 @@ async def test_what_only_a_question_shows_is_every_trajectorys_reason_and_no_num
         (error(404, "The model `m` does not exist"), "m is not available there .* The server offers m"),
         (Answer(302, b"", {"Location": "https://elsewhere/v1"}), "redirects to https://elsewhere/v1: use that"),
     ]
+    own_key = calipers.Judge("vllm/m", base_url=faulty.url, calls={"headers": {"Authorization": "Bearer x"}})
+    cases.append((error(401, "no"), "check the header Authorization"))
     for answer, words in cases:
         faulty.script(answer)
-        result = await vllm_at(faulty.url).score_group(GROUPS[0])
+        judge = own_key if "header" in words else vllm_at(faulty.url)
+        result = await judge.score_group(GROUPS[0])
         assert (result.status, set(result.rewards)) == ("failed", {None})
         (reason,) = {one.reason for one in result.trajectories}
         assert re.search(words, reason or ""), reason

@@ -40,16 +40,18 @@ async def test_prompts_differ_only_in_what_users_ask() -> None:
         (([("user", [{"type": "text", "text": "6*7?"}])], [("user", "6*7?")]), None),
         (([], [("user", "6*7?")], [("user", "5*5?")]), ("2", "3")),
     ]
+    shared = {"context": [{"role": "system", "content": "Be brief."}]}
     for prompts, named in cases:
         rollouts = [
             [{"role": role, "content": text} for role, text in (*prompt, ("assistant", f"{number}"))]
             for number, prompt in enumerate(prompts)
         ]
-        result = await calipers.score_group(rollouts, judge="embedded")
-        about = [line for line in result.warnings if line.startswith("the prompts of")]
-        assert [line.partition(" differ")[0] for line in about] == (
-            [f"the prompts of {named[0]!r} and {named[1]!r}"] if named else []
-        )
+        for group in (rollouts, shared | {"trajectories": rollouts}):
+            result = await calipers.score_group(group, judge="embedded")
+            about = [line for line in result.warnings if line.startswith("the prompts of")]
+            assert [line.partition(" differ")[0] for line in about] == (
+                [f"the prompts of {named[0]!r} and {named[1]!r}"] if named else []
+            )
 
 
 async def test_a_task_under_a_wrong_key_is_pointed_out() -> None:

@@ -248,3 +248,21 @@ async def test_a_server_that_does_not_answer_is_given_up(postgres: PostgresServe
         await locker
         ledger.put(LEARNED.insert_or_replace, ("e", "n", "{}"))
         await ledger.commit()
+
+
+async def test_on_a_full_disk_an_answer_is_paid_for_once(postgres: PostgresServer, postgres_url: str):
+    judge, schema = Slow(), Address.of(postgres_url).schema
+    judge.go.set()
+    with PostgresLedger(postgres_url) as ledger:
+        recorder = Recorder(Run(ledger, SETTINGS, version="0"))
+        full = "BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = 'disk_full'; END"
+        postgres.run("psql", "-c", f"CREATE FUNCTION {schema}.full() RETURNS trigger LANGUAGE plpgsql AS $${full}$$")
+        on = f"BEFORE INSERT ON {schema}.answers EXECUTE FUNCTION {schema}.full()"
+        postgres.run("psql", "-c", f"CREATE TRIGGER full_disk {on}")
+        for _ in range(3):
+            with pytest.raises(LedgerError, match="no space left"):
+                await recorder.answer(0, request(), judge)
+        with pytest.raises(LedgerError, match="no space left"):
+            await ledger.require_writable()
+        postgres.run("psql", "-c", f"DROP TRIGGER full_disk ON {schema}.answers")
+        assert (await recorder.answer(0, request(), judge)).text == "answer 1"

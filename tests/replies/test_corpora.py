@@ -33,7 +33,7 @@ def test_the_zoo_is_hardly_ever_read_wrongly():
     wrong = [text for (text, *_), one in zip(rows, graded, strict=True) if one == "WRONG"]
     assert len(wrong) <= 2, wrong
     assert Counter(graded)["exact"] >= 189
-    assert Counter(graded)["in part"] <= 21
+    assert Counter(graded)["in part"] <= 23
 
 
 @pytest.mark.slow

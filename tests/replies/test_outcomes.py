@@ -55,7 +55,7 @@ def test_scores_come_with_their_outcome_and_those_of_a_whole_verdict_are_kept():
         '[{"id": "KB", "score": 90}, {"id": "KB", "score": 10}]': ("doubt", {}),
         '[{"id": "KB", "name": "BC", "score": 90}]': ("doubt", {}),
         '[{"id": "KB", "score": 90}, {"id": "ZZ", "score": 10}]': ("doubt", {}),
-        '[{"text": "KB", "score": 90}]': ("partial", HALF),
+        '[{"label": "KB", "score": 90}]': ("partial", HALF), '[{"beats": "KB", "score": 90}]': ("doubt", {}),
         '[{"id": "KB", "rank": "BC", "score": 90}]': ("partial", HALF),
         '[{"id": "KB", "note": "BC", "score": 90}]': ("partial", HALF), rows % '"raw_score": 80': ("doubt", {}),
         rows % '"raw_score": 90': ("strict", {"KB": 90.0, "BC": 11.0}),

@@ -54,7 +54,9 @@ def test_forms_that_say_one_thing_are_read():
         '{"KB": {"score": 90, "criteria": {"a": {"score": 70}}}, "BC": {"score": 10, "tests": {"KB": 1, "BC": 0}}}',
         '[{"reason": "BC", "score": 90}, {"reason": "KB", "score": 10}]',
         "| ID | Score (0-100) |\n| KB | 90 |\n| BC | 10 |",
-        "| KB | 90 |\n| BC | 10 |", "| rank | attempt | score |\n|---|---|---|\n| 1 | KB | 90 |\n| 2 | BC | 10 |",
+        "| KB | 90 |\n| BC | 10 |", "1. KB: 90\n2. **BC**: 10",
+        "| Opponent | ID | Score |\n|---|---|---|\n| BC | KB | 90 |\n| KB | BC | 10 |",
+        "| rank | attempt | score |\n|---|---|---|\n| 1 | KB | 90 |\n| 2 | BC | 10 |",
         '{"scores": {"KB": 90, "BC": 10}, "explanations": {"KB": "printed <|im_end|> {", "BC": "</think>"}}',
     }  # fmt: skip
     assert mismatches(dict.fromkeys(cases, READ)) == []
@@ -91,7 +93,7 @@ def test_doubt_has_its_reason():
         '{"scores": [{"id": "KB", "explanation": "...", "score": 0}, {"id": "BC", "score": 0}]}': "template",
         '{"KB": 90, "BC": ': "ends inside", '{"KB": 90 {"BC": 1}': "too damaged", "<think>hm " + OWN: "never ends",
         "KB: 90 tests\nBC: 10 tests": "no verdict",
-        "| Rank | Name | Score |\n|---|---|---|\n| KB | BC | 90 |": "about two",
+        "| X | Y | Score |\n|---|---|---|\n| KB | BC | 90 |": "about two",
         "| Name | Score | Final score |\n|---|---|---|\n| KB | 90 | 10 |\n| BC | 10 | 90 |": "column",
         "| id | errors |\n|---|---|\n| KB | 90 |\n| BC | 10 |": "column",
         "**KB:** 53 - wrong - **20/100**\n**BC:** 42 - right - **90/100**": "no verdict",

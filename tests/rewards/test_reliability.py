@@ -18,14 +18,6 @@ from calipers.types import UNKNOWN_RELIABILITY, Rating, Scores
 VALUES = (0.1, 0.5, 0.3, 0.8)
 
 
-def test_reliability_is_one_less_the_mean_squared_error_over_the_variance() -> None:
-    found = reliability_of(Scores(VALUES, (0.1, 0.2, 0.1, 0.2), "repeats", 3))
-    assert found.value == pytest.approx(1 - 0.025 / statistics.variance(VALUES), abs=1e-6)
-    assert (found.basis, found.freedom) == ("repeats", 3)
-    gap = Scores((*VALUES, None), (0.1, 0.2, 0.1, 0.2, None), "repeats", 3)
-    assert reliability_of(gap) == found
-
-
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 1e308, 5e-300])
 @pytest.mark.parametrize("noise", [0.1, 0.0])
 def test_scores_of_any_size_have_the_reliability_of_their_ratio(scale: float, noise: float) -> None:

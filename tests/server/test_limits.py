@@ -187,13 +187,21 @@ async def test_headers_and_idle_connections_are_bounded(faulty: FaultyServer, mo
     async with served(faulty) as server:
         assert await is_cut(b"GET /healthz HTTP/1.1\r\n", *(b"X-%d: %s\r\n" % (n, b"x" * 1000) for n in range(400)))
         assert await is_cut(b"GET /healthz HTTP/1.1\r\n", b"a:\r\n" * 1000)
-        head = b"POST /v1/groups HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
-        reader, writer = await server.connect(head + b"a:\r\n" * 1000)  # after the body
-        with contextlib.closing(writer):
-            await asyncio.wait_for(reader.read(), 5)
+        head = b" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+        for path, after_the_body in ((b"/v1/groups", b"a:\r\n" * 1000), (b"/", b"a: " + b"x" * 2**20)):
+            reader, writer = await server.connect(b"POST " + path + head, after_the_body)
+            with contextlib.closing(writer), contextlib.suppress(ConnectionError):
+                await asyncio.wait_for(reader.read(), 5)
         monkeypatch.setattr("calipers.server.limits.HEADER_SECONDS", 0.2)
         assert await is_cut()
         assert await is_cut(b"GET /healthz HTTP/1.1\r\nHost:")
+        # Once a request is answered, neither line breaks nor its body keep the connection.
+        for half in (b"GET /healthz HTTP/1.1\r\nHost: localhost", b"POST / HTTP/1.1\r\nContent-Length: 999"):
+            reader, writer = await server.connect(half + b"\r\n\r\n")
+            with contextlib.closing(writer):
+                async with asyncio.timeout(5):
+                    while await asyncio.wait_for(reader.read(1000), 1):
+                        writer.write(b"\r\n")
 
 
 async def test_the_server_sends_an_answers_body_at_once_and_not_when_its_head_was_acknowledged():
@@ -241,7 +249,9 @@ async def test_no_request_keeps_the_others_waiting(faulty: FaultyServer):
     requests.append(group("a", "b", rubric={"criteria": [{"text": f"c{n}", "points": 1} for n in range(30_000)]}))
     requests.append(group("a", "b", tools=[{"type": "function", "function": {"name": f"f{n}"}} for n in range(30_000)]))
     requests.append(("/openrlhf?group_size=2", {"query": ["p a"] * 1000, "prompts": ["p"] * 1000}))
-    async with served(faulty, judge={"deadline": 2.0}) as server:
+    large = {"query": [f"p {n}" for n in range(4096)], "prompts": ["p"] * 4096}
+    requests.append(("/openrlhf?group_size=4096", large))
+    async with served(faulty, rollouts=5000, judge={"deadline": 2.0}) as server:
         for path, body in requests:
             sent = json.dumps(body).encode()
             waiting = asyncio.ensure_future(server.post(path, io.BytesIO(sent), headers={"Prefer": "wait=10"}))

@@ -55,11 +55,13 @@ async def test_the_siblings_of_a_lost_rollout_do_not_wait(faulty: FaultyServer, 
         replies = await server.rollouts(THREE[0], THREE[1], lost)
         assert rewards(replies) == [0.2, 0.9, None]
         assert replies[2].body["status"] == "not_judged"
+        (after_all,) = await server.rollouts(THREE[2])
+        assert after_all.body["status"] == "late"
         all_lost = ({**one, "group_id": "h", "messages": []} for one in THREE)
         assert rewards(await server.rollouts(*all_lost)) == [None, None, None]
         await until(lambda: server.waiting == 0)
     async with served(faulty, ledger=ledger) as server:
-        assert (await server.rollouts(lost))[0].body == replies[2].body
+        assert [one.body for one in await server.rollouts(lost, THREE[2])] == [replies[2].body, after_all.body]
 
 
 async def test_a_failed_judgment_is_never_a_number(faulty: FaultyServer):
@@ -177,7 +179,8 @@ async def test_no_body_however_broken_is_more_than_a_refusal(faulty: FaultyServe
             for path in ("/v1/rollouts", "/v1/groups", "/openrlhf", "/slime/remote_rm", "/verify"):
                 reply = await server.post(path, body)
                 assert reply.status in {400, 422}, (path, reply.text)
-        assert "surrogate" not in (await server.post("/v1/rollouts", b'{"index": NaN}')).text
+        for other in (b'{"index": NaN}', '{"index": 0}'.encode("utf-16")):
+            assert "surrogate" not in (await server.post("/v1/rollouts", other)).text
         for half in (b'{"group_id": "\\ud800"}', b'{"group_id": "\\udfffabcdefghi"}'):
             reply = await server.post("/v1/rollouts", half)
             assert (reply.status, "half of a surrogate pair" in reply.body["error"]) == (400, True), reply.text

@@ -26,7 +26,6 @@ from calipers.study.profiles.profile import (
     read_profile,
     shipped_names,
     shipped_profile,
-    write_profile,
 )
 from calipers.testing import Flaky, LengthBias, Noise, PositionBias, Severity, SimulatedJudge, Vice
 from calipers.types import Trajectory, TrajectoryGroup
@@ -135,7 +134,7 @@ async def test_options_behind_the_name_choose_seed_and_quality() -> None:
 
 def test_what_cannot_be_meant_is_refused_with_the_remedy(tmp_path: Path) -> None:
     blind = tmp_path / "blind.json"
-    write_profile(blind, replace(PLAIN, gain=None))
+    blind.write_text(profile_as_text(replace(PLAIN, gain=None)), encoding="utf-8")
     refused = {
         "": "needs a file",
         "?seed=1": "names no profile",
@@ -202,7 +201,7 @@ def test_a_profile_is_read_as_it_was_written_and_a_damaged_one_named(tmp_path: P
     for one in fields(Profile):  # numbers and shown texts: a stranger's profile can name no address and no file
         assert str(one.type) in {"str", "int", "float", "float | None", "tuple[float, ...]"}
     profile = replace(PLAIN, positions=(0.1, 0.0, -0.1), note="from somewhere")
-    write_profile(tmp_path / "p.json", profile)
+    (tmp_path / "p.json").write_text(profile_as_text(profile), encoding="utf-8")
     assert read_profile(tmp_path / "p.json") == profile
 
 

@@ -143,7 +143,7 @@ def _log_address(name: str, endpoint: str, named_by: str | None) -> None:
     if named_by is None:
         _log.info("%s is asked at %s", name, endpoint)
     else:
-        _log.warning("%s is asked at %s, as %s says", name, endpoint, named_by)
+        _log.warning("%s is asked at %s, as %s says: trajectories and key go there", name, endpoint, named_by)
 
 
 def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, timeout: float) -> FullBackend:

@@ -6,14 +6,17 @@ rendered question. The embedded judge is for wiring, tests and first steps, not 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 
 from calipers.backends.features import FEATURES, Measured, measure_features
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend
+from calipers.pacing import STEPS_ARE_LONG
 from calipers.types import Completion, FailureKind, JudgeRequest, RenderedGroup, Usage
 
 EMBEDDED_WARNING = (
@@ -83,7 +86,9 @@ class FeatureJudge(FullBackend):
         if request.view.rubrics:
             why = f"the {self.endpoint} judge counts features of candidates and cannot check criteria"
             raise free_error("bad_request", why)
-        opinions, top = self.opinions(request.view), request.max_score
+        top = request.max_score
+        of_group = partial(self.opinions, request.view)
+        opinions = await asyncio.to_thread(of_group) if STEPS_ARE_LONG.get() else of_group()
         asked = {key: opinions[place] for key, place in zip(request.keys, request.ask.order, strict=True)}
         reply = {
             "explanations": {key: explanation for key, (_, explanation) in asked.items()},

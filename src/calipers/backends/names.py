@@ -12,6 +12,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://.*", re.DOTALL)
+_BEHIND_NAME: Final = re.compile(r".*@[\w.-]+:\d+(?:/.*)?")
+"""An address without ``http://`` after a judge's name."""
 
 
 def split_judge_name(name: str) -> tuple[str, str | None]:
@@ -34,7 +36,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 def is_address(name: str) -> bool:
     """Return whether an address of a server stands where a judge's name belongs."""
-    return _ADDRESS.match(name) is not None
+    return (_ADDRESS.match(name) or _BEHIND_NAME.fullmatch(name)) is not None
 
 
 def is_stand_in(name: str) -> bool:

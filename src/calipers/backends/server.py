@@ -57,7 +57,9 @@ class HttpBackend(Negotiated):
         self.url = self.endpoint = urlunsplit((parts.scheme, server, path, "", ""))
         self._routing = routing
         sent = _headers(parts, self.key_headers((api_key or "").strip()), headers or {})
-        self.peer = Peer(model, api_key_env or "the API key", secrets_in(sent))
+        given = next((name for name in headers or {} if name.lower() in {"authorization", "x-api-key"}), None)
+        key_source = f"the header {given}" if given else api_key_env or "the API key"
+        self.peer = Peer(model, key_source, secrets_in(sent))
         self._http = cache(partial(_client, urlunsplit((parts.scheme, server, path, parts.query, "")), sent, timeout))
         """Returns the HTTP client, made when first used and shared with every copy of this backend."""
         self._models_hint: str | None = None

@@ -75,10 +75,8 @@ async def _served(service: Service, bound: Any, *, grace: float, kept: str) -> N
         print_message(f"Warning: the judge cannot be asked now, and requests wait or fail until it can: {why}")
     access = "every request needs a token" if service.tokens else "no token is needed"
 
-    def started() -> None:
-        print_message(f"Serving at {address} ({access}); {kept}.")
-
-    await running.serve(service, bound, grace=grace, on_started=started)
+    started = f"Serving at {address} ({access}); {kept}."
+    await running.serve(service, bound, grace=grace, on_started=lambda _: print_message(started))
 
 
 def _run(serving: Any) -> None:

@@ -11,13 +11,13 @@ import os
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from calipers.cli.options import CommandOption
+from calipers.config.option import nearest_name
 from calipers.errors import ConfigError
 
 _FOUND: Final = "calipers.toml"
@@ -25,8 +25,6 @@ _SECRETS: Final = re.compile(r"(?:.*-)?(?:key|token|secret|password|credential)s
 _OF_CALIPERS: Final = {"config": "CALIPERS_CONFIG", "log-level": "CALIPERS_LOG_LEVEL"}
 """Flags of ``calipers`` itself, which stand before a command, with their variables."""
 _PREFIX: Final = "CALIPERS_"
-_NEAR: Final = 0.8
-"""Others may use the prefix, too: only a name as similar to a variable of calipers, without it, is a mistake."""
 
 
 def use_settings_file(path: str | None, context: click.Context, app: click.Group) -> None:
@@ -62,7 +60,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _defaults(content: Mapping[str, Any], app: click.Group, command: str, *, trusted: bool) -> dict[str, Any]:
     """Return the values of the file for a command, in click's ``default_map`` form. All keys are checked."""
-    commands = {name: _options(entry) for name, entry in app.commands.items()}
+    commands = {name: flags_of(entry) for name, entry in app.commands.items()}
     known = {flag for options in commands.values() for flag in options}
     # `rubric` is both a command and a flag: a table is for the command, any other value for the flag.
     tables = {key: value for key, value in content.items() if key in commands and isinstance(value, Mapping)}
@@ -105,10 +103,10 @@ def _value(flag: str, option: click.Option, value: Any, *, trusted: bool) -> Any
     return texts if option.multiple else texts[0]
 
 
-def _options(command: click.Command) -> dict[str, click.Option]:
+def flags_of(command: click.Command) -> dict[str, click.Option]:
     """Return the options of a command by flag; for a group, those of all its commands."""
     if isinstance(command, click.Group):
-        return {flag: flag_type for inner in command.commands.values() for flag, flag_type in _options(inner).items()}
+        return {flag: flag_type for inner in command.commands.values() for flag, flag_type in flags_of(inner).items()}
     options = (param for param in command.params if isinstance(param, click.Option))
     return {name.removeprefix("--"): option for option in options for name in option.opts if name.startswith("--")}
 
@@ -129,17 +127,17 @@ def _require_known(key: str, known: Collection[str], command: str = "") -> None:
         )
     if flag in _OF_CALIPERS:
         raise ConfigError(f"{where}: write calipers --{flag} ... before the command, or set {_OF_CALIPERS[flag]}")
-    near = get_close_matches(flag, list(known), n=1)
-    hint = f"Did you mean {near[0]}?" if near else f"calipers {command or 'COMMAND'} --help lists the flags."
+    near = nearest_name(flag, known)
+    hint = f"Did you mean {near}?" if near else f"calipers {command or 'COMMAND'} --help lists the flags."
     raise ConfigError(f"{where}: unknown key. {hint}")
 
 
 def mistyped_variables(app: click.Group) -> Iterator[tuple[str, str]]:
     """Return each variable of the environment that is almost one of calipers', with the one that was probably meant."""
     variables = [name.removeprefix(_PREFIX) for name in os.environ if name.startswith(_PREFIX)]
-    known = {_flag(flag) for command in app.commands.values() for flag in _options(command)} if variables else set()
+    known = {_flag(flag) for command in app.commands.values() for flag in flags_of(command)} if variables else set()
     known |= set(_OF_CALIPERS)
     for name in variables:
         flag = _flag(name.lower())
-        if flag not in known and (near := get_close_matches(flag, known, n=1, cutoff=_NEAR)):
-            yield _PREFIX + name, _PREFIX + near[0].replace("-", "_").upper()
+        if flag not in known and (near := nearest_name(flag, known)):
+            yield _PREFIX + name, _PREFIX + near.replace("-", "_").upper()

@@ -14,10 +14,11 @@ from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
 from calipers.study import figures as drawing
 from calipers.study.figures import Against
+from calipers.study.intervals import smallest_effect
 from calipers.study.profiles.measuring import measure_profile
 from calipers.study.profiles.profile import profile_as_text
 from calipers.study.training.matrix import make_runs, runs_of
-from calipers.study.training.results import RESULTS, ArmSummary, Validity, smallest_effect, write_results
+from calipers.study.training.results import RESULTS, ArmSummary, Validity, write_results
 from calipers.study.training.settings import Study
 from calipers.study.training.study_file import read_study, scenario_text
 from calipers.types.encoding import counted
@@ -61,10 +62,10 @@ def _announce(study: Study) -> None:
     )
     by_name = {arm.name: arm for arm in study.arms}
     for count in sorted({min(arm.seeds, by_name[arm.against].seeds) for arm in study.arms if arm.against}):
-        if (effect := smallest_effect(count)) is not None:
+        if count > 1:
             print_message(
-                f"With {count} paired seeds, the smallest difference that can be seen (80 % power) is {effect:.2f} "
-                "standard deviations of the difference between two runs of a seed"
+                f"With {count} paired seeds, the smallest difference that can be seen (80 % power) is "
+                f"{smallest_effect(count):.2f} standard deviations of the difference between two runs of a seed"
             )
 
 

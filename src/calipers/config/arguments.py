@@ -9,7 +9,7 @@ from typing import Any
 from calipers.errors import ConfigError
 from calipers.types.encoding import finite_number
 
-_OURS = ("messages", "model", "stream", "n")
+OURS = ("messages", "model", "stream", "n")
 """Request parameters that only calipers sets: another value would change the question, or the form of the answer."""
 
 
@@ -71,7 +71,7 @@ def require_params(name: str, value: object) -> None:
     """
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise ConfigError(f"{name}={value!r}: it must be a mapping of parameter names to values")
-    if reserved := [key for key in _OURS if key in value]:
+    if reserved := [key for key in OURS if key in value]:
         raise ConfigError(f"{name}: {', '.join(reserved)} cannot be passed on, calipers sets it itself")
     if limits := [key for key in ("max_tokens", "max_completion_tokens") if key in value]:
         raise ConfigError(f"{name}: {limits[0]} has an option of its own: use max_tokens (--max-tokens) instead")

@@ -14,6 +14,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from calipers.config.arguments import OURS
 from calipers.config.flag_values import names_rubric_file
 from calipers.config.option import Option, did_you_mean, nearest_name
 from calipers.config.options import GROUPS, flat_options, options_in_group
@@ -131,11 +132,12 @@ def with_flags(text: str) -> str:
     names = "|".join(sorted(flags, key=len, reverse=True))
     fields = "|".join(option.key for option in shown if option.metavar == "KEY=VALUE")
     value = r"""'[^']*'|"[^"]*"|\{[^}]*\}|\[[^]]*\]|[^\s,;:)]*"""
-    pattern = rf"""(?<![\w.`'"?&-])(?:({fields}): (?=\w+=)(\S+)|({names})=({value}))"""
+    pattern = rf"""(?<![\w.`'"?&-])(?:({fields}): (?=\w+=)(\S+)|({names})=({value})|(\w+: \w+)(?=: ))"""
 
     def flag(match: re.Match[str]) -> str:
-        option = flags[match[1] or match[3]]
-        value = match[2] or ("" if option.kind == "flag" else match[4].strip("'\""))
+        if (option := flags.get(match[1] or match[3] or match[5])) is None:
+            return match[0]
+        value = match[2] or ("" if option.kind == "flag" else (match[4] or "").strip("'\""))
         return f"--{option.flag} {value}".rstrip()
 
     return re.sub(pattern, flag, text)
@@ -176,7 +178,5 @@ def _unknown_argument(name: str, known: Mapping[str, Any]) -> str:
         return f"Judge has no argument {name!r}: write {options[name].argument}"
     if near := nearest_name(name, known.keys() | options.keys()):
         return f"Judge has no argument {name!r}. Did you mean {near}?"
-    return (
-        f"Judge has no argument {name!r}. If it is a parameter of the request to the judge, write "
-        f'calls={{"params": {{"{name}": ...}}}}. Known: {", ".join(known)}.'
-    )
+    parameter = f'If it is a parameter of the request to the judge, write calls={{"params": {{"{name}": ...}}}}. '
+    return f"Judge has no argument {name!r}. {'' if name in OURS else parameter}Known: {', '.join(known)}."

@@ -87,11 +87,6 @@ class Option:
         return frozenset({self.name, self.key}) - {""}
 
     @property
-    def variable(self) -> str:
-        """The environment variable that sets this option, such as ``CALIPERS_MAX_TOKENS``."""
-        return "CALIPERS_" + self.flag.replace("-", "_").upper()
-
-    @property
     def record(self) -> str:
         """The key of this option in the ledger's record of a run, such as ``"resolve.most"``; empty if it is not
         recorded.
@@ -256,7 +251,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known option or setting that ``name`` is probably a misspelling of, if any."""
-    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.75)), None)
 
 
 def _without_secrets(value: Any) -> Any:

@@ -21,15 +21,13 @@ async def find_model(
     model: str | None,
     *,
     base_url: Sequence[str] = (),
-    api_key: str | None = None,
     seconds: float = 600.0,
-    attempts: int = 5,
     price: Sequence[float] | None = None,
 ) -> tuple[Backend, list[str]]:
     """Return the backend for the model that generates responses, and its warnings. The check spends no tokens.
 
     ``provider/model`` is a provider's model. With ``base_url``, any other name is sent unchanged, and no name means the
-    server's only model. If ``api_key`` is None, the provider's key in the environment is used.
+    server's only model. The key is the provider's in the environment.
 
     ``seconds`` limits a request. ``price`` is in US dollars per million tokens, as in Judge. Raises ConfigError with
     the remedy if there is no such model.
@@ -45,14 +43,14 @@ async def find_model(
         raise ConfigError(
             f"{model!r} is not a provider/model name: serve it, as with `vllm serve`, and give its --base-url{hint}"
         )
-    name = model or await _only_model(base_url[0], api_key, seconds)
+    name = model or await _only_model(base_url[0], seconds)
     if base_url and not _is_provided(name):
         name = f"vllm/{name}"
-    backends = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
+    backends = [find_backend(name, base_url=url, api_key=None, timeout=seconds) for url in base_url or (None,)]
     servers = [AcceptAnyReply(backend) for backend in backends]
     asked = Limited(
         servers[0] if len(servers) == 1 else Pool(servers),
-        attempts=attempts,
+        attempts=5,
         concurrency=None,
         price=price,
         pauses=False,
@@ -79,9 +77,9 @@ def _is_provided(model: str) -> bool:
     return model.startswith("scripted:") or provider_of(model) is not None
 
 
-async def _only_model(base_url: str, api_key: str | None, seconds: float) -> str:
+async def _only_model(base_url: str, seconds: float) -> str:
     """Return the name of a server's only model. Raises ConfigError if it has none or several, or cannot be asked."""
-    key = request_target("vllm", base_url=base_url, api_key=api_key).key
+    key = request_target("vllm", base_url=base_url, api_key=None).key
     timeout = min(seconds, 30.0)
     server = OpenAICompatible("?", base_url=base_url, api_key=key, timeout=timeout, api_key_env="VLLM_API_KEY")
     try:

@@ -222,9 +222,11 @@ def _columns(row: Row) -> list[Row]:
 
 def _verl_dump(row: Row) -> list[Rollout]:
     """Read a rollout of verl's ``rollout_data_dir``; ``uid`` names its group, else prompt and step do."""
-    messages = [{"role": "user", "content": row["input"]}, {"role": "assistant", "content": row["output"]}]
-    notes = _rest(row, "input", "output", "score", "uid")
-    return [Rollout(messages, _name(row.get("uid")), None, row["score"], notes, run=_step(row), asked=1)]
+    asked, answered = _turn(row["input"], "user", "input"), _turn(row["output"], "assistant", "output")
+    notes, asked_count = _rest(row, "input", "output", "score", "uid"), len(asked)
+    return [
+        Rollout(asked + answered, _name(row.get("uid")), None, row["score"], notes, run=_step(row), asked=asked_count)
+    ]
 
 
 def _is_art(row: Row) -> bool:
@@ -267,7 +269,7 @@ def _tau_bench(row: Row) -> list[Rollout]:
     """Read a result of tau-bench. A run that ended in an error has no reward: tau-bench writes 0."""
     failed = isinstance(row.get("info"), dict) and row["info"].get("error")
     reward = None if failed else row.get("reward")
-    return [Rollout(row["traj"], str(row["task_id"]), None, reward, _rest(row, "traj", "reward"), is_local=True)]
+    return [Rollout(row["traj"], _name(row["task_id"]), None, reward, _rest(row, "traj", "reward"), is_local=True)]
 
 
 def _tau2_runs(row: Row) -> list[Row]:
@@ -403,10 +405,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     ),
     "ms_swift": Format(_are_columns, _completion, _columns, "entry"),
     "completion": Format(lambda row: "prompt" in row and "completion" in row, _completion),
-    "verl": Format(
-        lambda row: "score" in row and isinstance(row.get("input"), str) and isinstance(row.get("output"), str),
-        _verl_dump,
-    ),
+    "verl": Format(lambda row: row.keys() >= {"input", "output", "score"}, _verl_dump),
     "art": Format(_is_art, _art),
     "verifiers": Format(
         lambda row: isinstance(row.get("traces"), list) and isinstance(row.get("task"), dict),

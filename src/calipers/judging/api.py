@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from inspect import signature
 
 from calipers.backends.names import split_judge_name
 from calipers.backends.providers.known import RequestTarget, provider_of, request_target
-from calipers.config.option import did_you_mean
+from calipers.config.option import nearest_name
 from calipers.config.options import GROUPS, flat_options
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Backend
 from calipers.judging.instances import judges_in
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, has_recorded_answers
 from calipers.types import GroupResult, Rubric
 from calipers.types.encoding import as_sentence
 
@@ -35,8 +34,7 @@ async def score_group(
     reason, and has a reward in [0, 1] or None. Raises ConfigError for options that cannot work and InputError for a
     group that cannot be read, both before any token is spent.
     """
-    for name in options:
-        raise ConfigError(f"score_group() has no argument {name!r}{_where_it_belongs(name)}")
+    _require_none(options, "score_group")
     return await _as_judge(judge, rubric).score_group(group)
 
 
@@ -48,6 +46,7 @@ def score_groups(
     concurrency: int = 64,
     ordered: bool = False,
     on_error: Callable[[InputError], None] | None = None,
+    **options: object,
 ) -> AsyncIterator[GroupResult]:
     """Judge many groups, ``concurrency`` at a time, and yield results as they finish (``ordered``: in input order).
 
@@ -55,6 +54,7 @@ def score_groups(
     be read is passed to ``on_error`` and skipped; without ``on_error``, its InputError is raised. The other arguments
     are those of ``score_group``.
     """
+    _require_none(options, "score_groups")
     return _as_judge(judge, rubric, concurrency).score_groups(
         groups, concurrency=concurrency, ordered=ordered, on_error=on_error
     )
@@ -76,16 +76,19 @@ def _as_judge(
     return _shared_judge(named, rubric, tuple(_address_and_key(name) for name in named), concurrency)
 
 
-def _where_it_belongs(name: str) -> str:
-    """Return where a caller of ``score_group`` passes an argument that it does not have, as the end of a sentence."""
-    if name in signature(score_groups).parameters:
-        return ": score_groups(groups, judge) has it"
+def _require_none(options: Mapping[str, object], function: str) -> None:
+    """Raise ConfigError for an argument that a caller gave a ``function`` without it: where it belongs."""
     known = flat_options()
-    argument = f"{name}=" if name in GROUPS else known[name].argument if name in known else None
-    if argument is None:
-        return f".{did_you_mean(name, known.keys() | GROUPS.keys())}"
-    shown = f"{argument}..." if argument.endswith("=") else argument
-    return f": pass a Judge, score_group(group, Judge(..., {shown}))"
+    for name in options:
+        argument = f"{name}=..." if name in GROUPS else f'calls={{"params": {{"{name}": ...}}}}'
+        if name in known:
+            argument = known[name].argument + ("..." if not known[name].group else "")
+        where = f": pass a Judge, Judge(..., {argument})"
+        if name in {"concurrency", "ordered", "on_error"}:
+            where = ": score_groups(groups, judge) has it"
+        elif name not in known and (near := nearest_name(name, known.keys() | GROUPS.keys())) not in {None, name}:
+            where = f". Did you mean {near}?"
+        raise ConfigError(f"{function}() has no argument {name!r}{where}")
 
 
 def _address_and_key(name: str) -> RequestTarget | None:
@@ -117,6 +120,6 @@ async def check_or_continue(judge: Judge) -> Sequence[str]:
     try:
         return await judge.check()
     except ConfigError as error:
-        if not judge.has_recorded_answers():
+        if not has_recorded_answers(judge):
             raise
         return [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]

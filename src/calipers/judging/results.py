@@ -267,7 +267,7 @@ def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple
         notes = unused_standards(group, checklist=settings.grading is not None)
     if not group.context:
         notes += _tasks_elsewhere(group) if group.extra else []
-        notes += _different_prompts(group, openings) if openings.count(openings[0]) < len(openings) else []
+    notes += _different_prompts(group, openings) if openings.count(openings[0]) < len(openings) else []
     if settings.tools.names and not has_artifacts:
         notes.append("tools= had no effect: neither the group nor its trajectories have 'artifacts'")
     return tuple(notes)

@@ -125,8 +125,6 @@ class ReadableLedger(ABC):
     """A ledger that can be queried. Use it as a context manager, or close it."""
 
     remedy_of_damage: str
-    runs_recorded: bool = True
-    """False for a file that has no tables yet."""
 
     @property
     @abstractmethod
@@ -197,6 +195,7 @@ class WritableLedger(ReadableLedger):
         self._pending: dict[str, list[Row]] = {}
         self._waiting: list[Waiter] = []
         self._closed = False
+        self._failed = False  # whether the last write failed; what it should have written is queued again
 
     def put(self, statement: str, values: Row) -> None:
         """Queue a write to the ledger. It is safe after a later ``commit`` or ``close`` has returned.
@@ -229,7 +228,9 @@ class WritableLedger(ReadableLedger):
         await waiter
 
     async def require_writable(self) -> None:
-        """Raise LedgerError, before anything is paid for, if the last write failed and would still fail now."""
+        """Raise LedgerError, before anything is paid for, if the last write failed and fails again now."""
+        if self._failed:
+            await self.commit()
 
     @abstractmethod
     def commit_soon(self) -> None:

@@ -28,11 +28,8 @@ _NOT_WRITABLE: Final = "Check that the folder exists and that you may write ther
 _REMEDIES: Final = {
     "locked": "Another program has been using it for too long; wait for it or give each process its own.",
     "closed database": "Its Judge was closed: make a new one for further groups, which opens the ledger again.",
-    "not a database": f"It is not a sound SQLite file. {_DAMAGED}",
-    "malformed": f"It is not a sound SQLite file. {_DAMAGED}",
-    "decode": f"It is not a sound SQLite file. {_DAMAGED}",
-    "readonly": _NOT_WRITABLE,
-    "unable to open": _NOT_WRITABLE,
+    **dict.fromkeys(("not a database", "malformed", "decode"), f"It is not a sound SQLite file. {_DAMAGED}"),
+    **dict.fromkeys(("readonly", "unable to open"), _NOT_WRITABLE),
 }
 """What to do about an error of SQLite, by words in it."""
 _MAGIC: Final = b"SQLite format 3\0"
@@ -115,13 +112,11 @@ class FileReader(LedgerFile):
     def __init__(self, location: str | Path) -> None:
         self.path = ledger_path(location)
         require_existing(self.path)
-        require_database(self.path)
         self._lock = threading.RLock()
         with self._translated("read"):
             self._connection = self._opened()
             try:
                 self._require_readable()
-                self.runs_recorded = self._found_format() == FORMAT
             except BaseException:
                 self._connection.close()
                 raise
@@ -170,10 +165,8 @@ class Ledger(LedgerFile, WritableLedger):
         super().__init__()
         self.path = ledger_path(location)
         require_regular(self.path) if create else require_existing(self.path)
-        require_database(self.path)
         self._scheduled: set[asyncio.AbstractEventLoop] = set()
         self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
-        self._failed = False  # whether the last write failed; what it should have written is queued again
         self._locked_since: float | None = None
         # True after another process, or another event loop of this process, has written to the ledger.
         self.shared = False
@@ -221,11 +214,6 @@ class Ledger(LedgerFile, WritableLedger):
         with self._lock, self._translated("written"), self._long_wait():
             cursor = self._connection.execute(statement, values)
             return int(cursor.lastrowid or 0)
-
-    async def require_writable(self) -> None:
-        """Raise LedgerError if the last write failed, and fails again now."""
-        if self._failed:
-            await self.commit()
 
     async def commit(self) -> None:
         """Wait until all queued writes to the ledger are committed. Many waiters share a transaction.
@@ -355,20 +343,11 @@ def require_existing(path: Path) -> None:
         raise LedgerError(f"{path}: is empty, so no run is recorded in it.")
 
 
-def require_database(path: Path) -> None:
-    """Raise LedgerError for a file that never was a ledger: a text, a picture."""
-    with suppress(OSError), path.open("rb") as file:
-        if (start := file.read(len(_MAGIC))) and start != _MAGIC:
-            raise LedgerError(
-                f"{path}: is no ledger, but another kind of file; `calipers score ... -o OUT` writes the ledger of OUT "
-                "as OUT.ledger.db"
-            )
-
-
 def require_regular(path: Path) -> int | None:
     """Return the size of the ledger file at ``path``, None if there is no file.
 
-    Raises LedgerError for what is no regular file: a folder, a pipe, a device, links that lead to themselves.
+    Raises LedgerError for what is no regular file (a folder, a pipe, a device, links that lead to themselves), and for
+    one that never was a ledger: a text, a picture.
     """
     try:
         status = path.stat()
@@ -380,6 +359,12 @@ def require_regular(path: Path) -> int | None:
     if not S_ISREG(status.st_mode):
         kind = "a folder; name a file in it" if S_ISDIR(status.st_mode) else "not a regular file; name another"
         raise LedgerError(f"{path}: the ledger cannot be opened: it is {kind}")
+    with suppress(OSError), path.open("rb") as file:
+        if (start := file.read(len(_MAGIC))) and start != _MAGIC:
+            raise LedgerError(
+                f"{path}: is no ledger, but another kind of file; `calipers score ... -o OUT` writes the ledger of OUT "
+                "as OUT.ledger.db"
+            )
     return status.st_size
 
 
@@ -390,7 +375,7 @@ def ledger_path(location: str | Path) -> Path:
         return Path(text.removeprefix("sqlite:///"))
     if "://" in text:
         raise LedgerError(
-            f"{text.partition('://')[0]}://: a ledger file is SQLite only; write a path, sqlite:///FILE "
-            "or postgresql://HOST/DATABASE"
+            f"{text.partition('://')[0]}:// is no address of a ledger: write a path, sqlite:///FILE or "
+            "postgresql://HOST/DATABASE"
         )
     return Path(text)

@@ -281,9 +281,9 @@ _EXPLAINED: Final = EXPLAINING | {"explanations"}
 _BESIDE: Final = _EXPLAINED | {"scores", "score", "error", "errors", "refusal", *_TOPS}
 """Keys that say nothing about the scores beside them."""
 _NO_NAMES: Final = _COUNTING | EXPLAINING
-_NAMING: Final = re.compile(rf"{NOUN}|name|key")
+_NAMING: Final = re.compile(rf"{NOUN}|(?:\w+_|{NOUN})?(?:id|name|key|label)")
 _ROW: Final = re.compile(
-    rf"[\s*_•|-]{{0,8}}(?P<name>[^:：=|\t]{{1,60}}?)[*_`\"')\]]{{0,4}}\s{{0,3}}(?:[:：=|\t]|\s[–—-]\s|(?<=\))\s)[*_`\s]{{0,6}}"
+    rf"[\s*_•|-]{{0,8}}(?:\d{{1,3}}[.)]\s[*_`]{{0,3}})?(?P<name>[^:：=|\t]{{1,60}}?)[*_`\"')\]]{{0,4}}\s{{0,3}}(?:[:：=|\t]|\s[–—-]\s|(?<=\))\s)[*_`\s]{{0,6}}"
     rf"(?P<score>\[{{0,2}}{SCORE}\]{{0,2}})[*_`\s.,;|]{{0,6}}"
 )
 _LABEL: Final = re.compile(
@@ -518,8 +518,8 @@ class _Reader:
             for key, value in fields.items()
             if key not in _NO_NAMES and not isinstance(value, dict | list) and (match := self.names.match(value))
         }
-        owners = {match for key, match in names.items() if key.endswith("id") or _NAMING.fullmatch(key)}
-        return set(names), owners or {id_ for id_ in names.values() if not id_.isdecimal()}
+        owners = {match for key, match in names.items() if _NAMING.fullmatch(key)}
+        return set(names), owners
 
     # --- lines ---
 
@@ -535,11 +535,11 @@ class _Reader:
                 return reading
             lines = re.split(r"[,;](?=\s*[^\d\s])", lines[0])
         reading = _Found(outcome="text")
-        column, lines = _score_column(lines, self.scale)
+        header, lines = _header(lines, self.scale)
         if len(lines) > 1 and _ROW.fullmatch(lines[0][:300]) is None and is_introduction(lines[0]):
             del lines[0]
         for line in lines:
-            self._line(line[:300], column, reading)
+            self._line(line[:300], header, reading)
         if not is_whole and body[-1:].isdigit() and (last := _ROW.fullmatch(lines[-1][:300])):
             reading.values.pop(self.names.match(last["name"]) or "", None)
         if not reading.values:
@@ -548,14 +548,15 @@ class _Reader:
             raise Rejected(WORDS_AROUND, doubt=True)
         return reading
 
-    def _line(self, line: str, column: int | None, found: _Found) -> None:
+    def _line(self, line: str, header: Sequence[str], found: _Found) -> None:
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if column is not None and len(cells) > column:
-            score = cells.pop(column)
-            named = [cell for cell in cells if self.names.match(cell)] or cells[:1]
-            if len(named) > 1:
-                raise Rejected("a row that may be about two candidates", doubt=True)
-            name = named[0]
+        if header and len(cells) == len(header):
+            keys = [key for key in header if _NAMING.fullmatch(key)] or [""]  # a column headed "#"
+            naming = [cell for key, cell in zip(header, cells, strict=True) if key in keys]
+            named = {id_ for cell in naming or cells if (id_ := self.names.match(cell))}
+            if len(named) > 1 or not (naming or any(not id_.isdecimal() for id_ in named)):
+                raise Rejected("a row that may be about two candidates, or none", doubt=True)
+            name, score = (named.pop() if named else naming[0]), cells[header.index("score")]
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
         elif not found.values and is_headed(line):
@@ -641,15 +642,15 @@ def _may_be_score(value: Any, scale: Scale) -> bool:
     return isinstance(read_value(value, scale), Value)
 
 
-def _score_column(lines: Sequence[str], scale: Scale) -> tuple[int | None, list[str]]:
-    """Return which column of a table holds the scores, and the rows below its header; None if it is no table.
+def _header(lines: Sequence[str], scale: Scale) -> tuple[list[str], list[str]]:
+    """Return the plain keys of a table's header, and the rows below it; no keys if the lines are no such table.
 
     Raises Rejected if the header does not name one column of scores.
     """
     first = lines[0].strip().replace(f"({scale[0]:g}-{scale[1]:g})", "")
     if first.count("|") < 1 or re.search(r"\d", first):
-        return None, list(lines)
+        return [], list(lines)
     cells = [plain_key(cell) for cell in first.strip("|").split("|")]
     if sum("score" in cell for cell in cells) != 1 or "score" not in cells:
         raise Rejected("a table without one column of scores", doubt=True)
-    return cells.index("score"), list(lines[1:])
+    return cells, list(lines[1:])

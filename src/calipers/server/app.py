@@ -126,7 +126,8 @@ async def _posted(service: Service, route: Route, request: Request) -> Response:
 
     tenant = service.tenant_of(request.headers.get("authorization"))
     body = await read_body(request, service.limits.body, tenant.room)
-    service.require_open()  # asked last: the server may have begun to end while the body arrived
+    if service.draining:  # asked last: the server may have begun to end while the body arrived
+        raise draining()
     asked = route.asked(body, request.query_params, service.limits.group_size)
     try:
         return Response(await tenant.answer(route, asked, gone, waits), media_type="application/json")

@@ -22,7 +22,7 @@ from calipers.ledger import WritableLedger, group_digest
 from calipers.ledger.answers import require_object
 from calipers.ledger.calls import SingleFlight
 from calipers.pacing import STEPS_ARE_LONG
-from calipers.server.limits import LARGE, Room, WaitingError, caller_gone, conflict, draining
+from calipers.server.limits import LARGE, MANY, Room, WaitingError, caller_gone, conflict, draining
 from calipers.trainers.cohorts import UNNAMED, MemberResult, member_results, order_key, read_common_fields, with_ids
 from calipers.trainers.run import JudgedRun
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
@@ -46,7 +46,9 @@ _MARK: Final = "served"
 """The key of a recorded group under which the server notes the group's name, run and size, and its digest if whole."""
 
 NO_MESSAGES: Final = "it has no messages, so there is nothing to judge"
-LATE: Final = "it arrived after its group had been closed, so its group was judged, or given up, without it"
+LATE: Final = (
+    "it arrived after its group was closed, or was reported lost, so its group is judged, or given up, without it"
+)
 _ROUTING: Final = (
     "if several servers share the ledger, a proxy must send all requests for a group to the same one: route them by "
     "the header X-Group-Id"
@@ -207,7 +209,9 @@ class Collector:
             )
         self._require_shared(group, sent)
         place = next((spot for spot in group.places if spot.number == sent.number), None)
-        if place is not None:
+        if place is not None and place.seen == digest([]):  # as after a restart: the ledger has no lost rollout
+            place = None
+        elif place is not None:
             if place.seen not in {sent.seen, digest(trajectory.messages)}:
                 raise conflict(
                     f"rollout {sent.number} of group {sent.title!r} arrived before with other messages; an index "
@@ -389,7 +393,7 @@ class Collector:
             self._spawn(self._answered_before(group, why))
 
     async def _judged(self, group: Group, judged: TrajectoryGroup, members: Sequence[Place]) -> None:
-        STEPS_ARE_LONG.set(group.held > LARGE)
+        STEPS_ARE_LONG.set(group.held > LARGE or group.members > MANY)
         try:
             async with asyncio.timeout_at(group.ends) as limited:
                 result = await self._score(judged)

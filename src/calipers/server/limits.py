@@ -21,9 +21,11 @@ SOON: Final = 1
 TO_READ: Final = 60.0
 """Seconds within which the body of a request must have arrived."""
 HEADER_SECONDS: Final = 60.0
-"""Seconds within which the headers of a request must have arrived, also of the first one of a connection."""
+"""Seconds from the beginning of a connection, or its last answer, within which the next headers must have arrived."""
 LARGE: Final = 2**18
 """Bytes of a request or group from which it is read and rendered in a thread: it must not hold up the event loop."""
+MANY: Final = 256
+"""Members of a group from which it is rendered and judged there."""
 MOST_HEADERS: Final = 2**16  # bytes
 MOST_FIELDS: Final = 256
 """Headers of a request, and those after its body."""

@@ -87,7 +87,9 @@ class Route:
         except msgspec.ValidationError as error:
             raise invalid(str(error)) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise RefusalError(400, "bad_json", _why_not_json(body) or f"the request is not JSON: {error}") from None
+            raise RefusalError(
+                400, "bad_json", _why_not_json(body) or f"the request is not JSON in UTF-8: {error}"
+            ) from None
         except RecursionError:
             raise RefusalError(400, "bad_json", "the request is JSON that is nested too deeply") from None
 
@@ -95,7 +97,7 @@ class Route:
 def _why_not_json(body: bytes) -> str | None:
     """Return what is wrong with JSON that only Python's own reader accepts; None if it does not accept it either."""
     try:
-        json.loads(body, parse_constant=int)  # which refuses NaN
+        json.loads(body.decode(), parse_constant=int)  # which refuses NaN
     except (ValueError, RecursionError):
         return None
     return "the request holds half of a surrogate pair, such as \\ud800, which no text can have; replace it"

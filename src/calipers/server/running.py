@@ -7,11 +7,11 @@ import logging
 import math
 import socket
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from calipers.errors import ConfigError
 from calipers.server import limits
-from calipers.server.limits import is_loopback
 
 if TYPE_CHECKING:
     from calipers.server.service import Service
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("calipers.server")
 
 _BACKLOG = 4096
-_KEEP_ALIVE = 75
 _CLOSE_EVERY = 0.1
 _TO_SEND = 2
 """Seconds, after the grace of the end is over, in which the last answers are sent before connections are cut."""
@@ -29,17 +28,14 @@ _SPARE_FILES = 256
 
 def require_installed() -> None:
     """Raise ConfigError, with the install command, if a package that the server needs is missing."""
-    try:
-        import msgspec  # noqa: F401, PLC0415 - only looked for
-        import starlette  # noqa: F401, PLC0415 - likewise
-        import uvicorn  # noqa: F401, PLC0415 - likewise
-    except ImportError as error:
-        raise ConfigError(f"the server needs {error.name}: pip install 'calipers[server]'") from None
+    for name in ("httptools", "msgspec", "starlette", "uvicorn"):
+        if find_spec(name) is None:
+            raise ConfigError(f"the server needs {name}: pip install 'calipers[server]'")
 
 
 def require_safe(host: str, *, tokens: bool) -> None:
     """Raise ConfigError for a server that other machines could reach without a token."""
-    if not tokens and not is_loopback(host):
+    if not tokens and not limits.is_loopback(host):
         raise ConfigError(
             f"--host {host}: other machines could reach the server, and nobody would need a token. Give --tokens FILE, "
             "or a token in CALIPERS_SERVER_TOKEN, or keep to --host 127.0.0.1"
@@ -90,23 +86,21 @@ async def serve(
     bound: socket.socket,
     *,
     grace: float,
-    on_started: Callable[[], object] | None = None,
-    ends: asyncio.Event | None = None,
+    on_started: Callable[[Any], object],
 ) -> None:
-    """Run the server until SIGTERM or SIGINT, or until ``ends`` is set.
-
-    Then incomplete groups are sent away to come again, and groups that are being judged are answered, for at most
-    ``grace`` seconds. ``on_started`` is called once requests are answered.
+    """Run the server until SIGTERM or SIGINT. Then incomplete groups are sent away to come again, and groups that are
+    being judged are answered, for at most ``grace`` seconds. ``on_started`` gets uvicorn's server when it answers.
     """
     import uvicorn  # noqa: PLC0415 - --help stays quick
 
     from calipers.server.app import server_app  # noqa: PLC0415 - likewise
+    from calipers.server.connection import BoundedProtocol  # noqa: PLC0415 - likewise
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            if on_started is not None and not self.should_exit:
-                on_started()
+            if not self.should_exit:
+                on_started(self)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             service.drain(grace)
@@ -118,7 +112,7 @@ async def serve(
 
     config: Any = uvicorn.Config(
         server_app(service),
-        http=_bounded_protocol(),
+        http=BoundedProtocol,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -126,21 +120,10 @@ async def serve(
         proxy_headers=False,
         ws="none",
         backlog=_BACKLOG,
-        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_keep_alive=math.ceil(limits.HEADER_SECONDS),
         timeout_graceful_shutdown=math.ceil(grace) + _TO_SEND,
     )
-    server = Server(config)
-
-    async def exit_at_the_end(ends: asyncio.Event) -> None:
-        await ends.wait()
-        server.should_exit = True
-
-    ending = None if ends is None else asyncio.ensure_future(exit_at_the_end(ends))
-    try:
-        await server.serve(sockets=[bound])
-    finally:
-        if ending is not None:
-            ending.cancel()
+    await Server(config).serve(sockets=[bound])
 
 
 async def _close_idle(connections: set[Any]) -> None:
@@ -149,45 +132,3 @@ async def _close_idle(connections: set[Any]) -> None:
         for connection in list(connections):
             connection.shutdown()
         await asyncio.sleep(_CLOSE_EVERY)
-
-
-def _bounded_protocol() -> Any:
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415 - --help stays quick
-
-    class Protocol(HttpToolsProtocol):
-        """A connection that is closed if the headers of a request are too many or do not arrive in time."""
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._expect_headers()
-
-        def _expect_headers(self) -> None:
-            self.unread = 0.0
-            self.too_slow = self.loop.call_later(limits.HEADER_SECONDS, self.transport.close)
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self.too_slow.cancel()
-            self._expect_headers()
-
-        def on_header(self, name: bytes, value: bytes) -> None:
-            if len(self.headers) == limits.MOST_FIELDS:
-                raise ValueError("too many headers")  # it ends the connection
-            super().on_header(name, value)
-
-        def on_headers_complete(self) -> None:
-            self.unread = -math.inf
-            self.too_slow.cancel()
-            super().on_headers_complete()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self.unread += len(data)
-            if self.unread > limits.MOST_HEADERS:
-                self.transport.close()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self.too_slow.cancel()
-            super().connection_lost(exc)
-
-    return Protocol

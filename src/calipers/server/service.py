@@ -12,11 +12,11 @@ from typing import Any, Final, TypeAlias
 
 from calipers.errors import CalipersError, InputError
 from calipers.guard.injection import find_attacks
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, store_of
 from calipers.ledger import WritableLedger, open_ledger
 from calipers.monitoring.monitor import Monitor
 from calipers.server.collector import Collector, Whole
-from calipers.server.limits import LARGE, Limits, RefusalError, Room, draining
+from calipers.server.limits import LARGE, Limits, RefusalError, Room
 from calipers.server.routes import PATIENCE_OF, Asked, Route, Work, engine_answer, rollout_answer
 from calipers.server.tenants import TenantToken, ledgers_of, tenant_with, token_of
 from calipers.trainers.run import JudgedRun, run_for_floats
@@ -51,7 +51,7 @@ class Tenant:
         self.monitor = Monitor(every=_HEALTH_EVERY, batches=False, in_pieces=True)
         self.ledger = None if ledger is None else open_ledger(ledger)
         self.judge = make_judge(self.ledger, self.monitor)
-        _ = self.judge.store  # begins the run: with the first group, a locked ledger would hold up the event loop
+        store_of(self.judge)  # begins the run: with the first group, a locked ledger would hold up the event loop
         self.run = JudgedRun(self.judge, patience=limits.patience, min_scored=limits.quorum)
         self.float_run = run_for_floats(self.judge, patience=limits.patience)
         self.own = Collector(
@@ -171,11 +171,6 @@ class Service:
             if self._checked is None or now - self._checked[0] > _CHECKED_FOR:
                 self._checked = now, await _judge_fails(first.judge)
             return self._checked[1]
-
-    def require_open(self) -> None:
-        """Raise RefusalError (503) if the server is about to end."""
-        if self.draining:
-            raise draining()
 
     def start(self) -> None:
         """Load what the search of a rollout needs: with the first one there might be no open file left to load from."""

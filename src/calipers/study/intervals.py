@@ -40,14 +40,19 @@ def estimate(values: Sequence[float]) -> Estimate:
     mean = math.fsum(values) / n
     if n < 2:
         return Estimate(mean, None, None, n)
-    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
-    level = t_quantile((1 + _CONFIDENCE) / 2, n - 1)
-    return Estimate(mean, level * error, (level + t_quantile(_POWER, n - 1)) * error, n)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    half_width = t_quantile((1 + _CONFIDENCE) / 2, n - 1) * deviation / math.sqrt(n)
+    return Estimate(mean, half_width, smallest_effect(n) * deviation, n)
 
 
 def paired_difference(values: Sequence[float], controls: Sequence[float]) -> Estimate:
     """Return the mean of ``values`` less ``controls``: runs of a study with the same seeds, in the same order."""
     return estimate([value - control for value, control in zip(values, controls, strict=True)])
+
+
+def smallest_effect(n: int) -> float:
+    """Return the smallest mean that ``n`` runs (at least two), or pairs of runs, can detect, in standard deviations."""
+    return (t_quantile((1 + _CONFIDENCE) / 2, n - 1) + t_quantile(_POWER, n - 1)) / math.sqrt(n)
 
 
 @lru_cache(maxsize=256)

@@ -45,10 +45,8 @@ class TomlFile:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"{path}: it is not UTF-8 text") from error
         except ValueError as error:
-            raise ConfigError(f"{str(path)!r:.60} is no path") from error
+            raise ConfigError(f"{path}: it is not UTF-8 text") from error
         return cls.parse(text, str(path))
 
     @classmethod

@@ -287,8 +287,7 @@ def run_for_floats(judge: JudgeLike, *, patience: Lasting = PATIENCE, stop: Stop
 
 def is_group_scored(member: MemberResult) -> bool:
     """Return whether the whole group was scored, so that the trainer gets the judge's reward, not the constant."""
-    group = member.group
-    return member.reward is not None and group is not None and not unscored_trajectories(group.trajectories)
+    return member.group is not None and 0 < member.rewarded == len(member.group.trajectories)
 
 
 def float_reward(member: MemberResult) -> float:

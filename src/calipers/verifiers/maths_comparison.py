@@ -43,8 +43,10 @@ _LETTERS: Final = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _PERCENT: Final = re.compile(r"\\?%|\s*(?:\\text\s*\{\s*)?\bpercent\b(?:\s*\})?")
 _OPTION: Final = re.compile(r"\(?([A-Z])\)?")
 _UNREAD: Final = re.compile(
-    r"\?|:|\}\d\d|\\[dt]?frac\s*\d{3}|\\(?:mathbb|emptyset|varnothing|ldots|dots|cdots)(?![a-zA-Z])"
+    r"\?|:|\}\d\d|\\[dt]?frac\s*\d{3}"
+    r"|\\(?:mathbb|emptyset|varnothing|ldots|dots|cdots|overline|bar|equiv|[pb]?mod)(?![a-zA-Z])"
 )
+_CONSTANT: Final = re.compile(r"(?<![A-Za-z\\])C(?!\()")
 _POINTS: Final = tuple(map(sympy.Rational, ("-137/100", "-61/100", "43/100", "179/100", "314/100")))
 _EXACT, _ROUNDED, _CLOSE = 1e-60, 1e-12, 0.02
 
@@ -55,8 +57,10 @@ def compare(expected: str, given: str) -> Compared:
     letters = [_OPTION.fullmatch(side) for side in (gold, text)]
     if gold == text or (gold.isalpha() and len(gold) > 1 and gold.casefold() == text.casefold()):
         met: bool | None = True
-    elif not re.search(r"[^\W_]", text):
+    elif not re.search(r"[^\W_]|[{∅∞]", given):
         met = False
+    elif gold.replace(",", ".") == text.replace(",", "."):
+        met = None  # a decimal comma
     elif letters[0] and letters[1]:
         met = letters[0][1] == letters[1][1]
     else:
@@ -89,13 +93,19 @@ def _compare_formulas(expected: str, given: str) -> bool | None:
     if left is None or right is None:
         raise _UnclearError(f"{expected if left is None else given!r:.80} cannot be read as a formula")
     met = _equal(left, right)
-    if (
-        not met
-        and ("%" in gold_words) != ("%" in words)
-        and all(isinstance(side, sympy.Expr) for side in (left, right))
-    ):
-        met = _equal(left, 100 * right) if "%" in gold_words else _equal(100 * left, right)
-    return met
+    if not met and gold_words != words and all(isinstance(side, sympy.Expr) for side in (left, right)):
+        if ("%" in gold_words) != ("%" in words):
+            met = _equal(left, 100 * right) if "%" in gold_words else _equal(100 * left, right)
+        met = None if not met and _may_be_units(left, right) else met
+    return None if not met and _CONSTANT.search(gold) and _CONSTANT.search(answer) else met
+
+
+def _may_be_units(left: Any, right: Any) -> bool:
+    """Whether two expressions differ as units do, or a word such as million; a letter may be a unit."""
+    if any((side / letter).is_number for side in (left, right) for letter in side.free_symbols):
+        return True
+    one, other = (side.subs(dict.fromkeys(side.free_symbols, 1)) for side in (left, right))
+    return bool(one and other and sympy.log(abs(one / other), 1000).is_integer)
 
 
 def _plain(text: str) -> str:
@@ -135,15 +145,22 @@ def _read(text: str) -> Any:
 def _equal(left: Any, right: Any) -> bool | None:
     if isinstance(left, sympy.Expr) and isinstance(right, sympy.Expr):
         return _equal_expressions(_with_imaginary_unit(left), _with_imaginary_unit(right))
+    bounds = [bool(side.atoms(sympy.Rel) - side.atoms(sympy.Eq)) for side in (left, right)]
+    if bounds[0] != bounds[1]:
+        try:  # an inequality, and perhaps the interval that it describes
+            left, right = (side.as_set() if bound else side for side, bound in zip((left, right), bounds, strict=True))
+        except (AttributeError, NotImplementedError):
+            return None
     if _is_verified(left, right, 12):
         sets = [isinstance(side, sympy.FiniteSet) for side in (left, right)]
         expressions = [isinstance(side, sympy.Tuple | sympy.Expr) for side in (left, right)]
         return None if any(sets) and any(expressions) else True
-    if _symbols(left) != _symbols(right) and _symbols(left) and _symbols(right):
-        return None
-    if isinstance(left, sympy.MatrixBase) != isinstance(right, sympy.MatrixBase):
-        return None  # a vector may be written as a point
-    return None if _is_verified(left, right, 2) else False
+    names, relations = [_symbols(side) for side in (left, right)], [side.has(sympy.Rel) for side in (left, right)]
+    is_expression = isinstance(left, sympy.Expr) or isinstance(right, sympy.Expr)
+    perhaps_family = all(names) and (names[0] != names[1] or not (all(relations) or is_expression))
+    perhaps_whole = all(bounds) and names[0] | names[1] <= set("ijklmn")
+    perhaps_point = isinstance(left, sympy.MatrixBase) != isinstance(right, sympy.MatrixBase)  # as a vector
+    return None if perhaps_family or perhaps_whole or perhaps_point or _is_verified(left, right, 2) else False
 
 
 def _is_verified(left: Any, right: Any, digits: int) -> bool:

@@ -45,8 +45,8 @@ def test_usage_that_is_missing_or_absurd_counts_as_unknown() -> None:
 
 def test_only_answers_that_ended_by_themselves_are_read() -> None:
     kinds = {
-        "stop": ("stop", "STOP", "eos", "tool_calls", "end_turn"),
-        "length": ("length", "max_tokens", "model_context_window_exceeded"),
+        "stop": ("stop", "STOP", "eos", "tool_calls", "end_turn", "normal", "stop "),
+        "length": ("length", "max_tokens", "model_context_window_exceeded", "model_length", "max_new_tokens"),
         "unknown": (None, ""),
         "server": ("error", "network_error", "insufficient_system_resource", "abort"),
         "refused": ("content_filter", "sensitive", "SAFETY", "refusal", "PROHIBITED_CONTENT"),
@@ -96,6 +96,7 @@ REFUSALS: tuple[Any, ...] = (
     _chat('{"scores"', "refusal"),
     _chat([{"type": "refusal", "refusal": "I cannot"}]),
     {"error": {"code": 403, "message": "flagged by moderation"}},
+    {"error": {"code": "content_filter", "message": "the output was filtered"}},
     {"choices": [{"message": None, "finish_reason": "content_filter"}]},
     {"choices": [], "finish_reason": "content_filter"},
     {"choices": [], "prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": True}}}]},
@@ -126,8 +127,9 @@ def test_an_answer_counts_whatever_type_its_server_gives_it() -> None:
     body = b'data: {"choices": [{"delta": {"content": "{}"}, "finish_reason": "stop"}]}\n\n'
     for kind in ("text/html", "text/event-stream; charset=utf-8", "application/json"):
         assert _read(body, kind).text == "{}"
-    error = _failure({"error": {"code": 403, "message": "no such key"}}, "text/html")
-    assert "check KEY" in str(error)
+    for code in (403, "403"):
+        error = _failure({"error": {"code": code, "message": "no such key"}}, "text/html")
+        assert "check KEY" in str(error)
 
 
 def test_texts_can_always_be_written_to_a_file() -> None:

@@ -116,9 +116,13 @@ def test_an_error_after_a_whole_verdict_still_is_an_error() -> None:
         ({"error": "out of memory"}, "bad_reply"),
         ({"error": {"message": "slow down", "code": 429}}, "rate_limited"),
         ({"error": {"message": "odd"}, "choices": [{"delta": {}, "finish_reason": "error"}]}, "bad_reply"),
+        ({"object": "error", "message": "worker died", "code": 500}, "server"),
+        ({"error": {"message": "stopped", "code": "content_filter"}}, "refused"),
+        (_delta("content_filter"), "refused"),
     ]
     for event, kind in events:
         assert _failure(_stream(*chunks(TEXT), event)).kind == kind, event
+    assert _failure(_stream(_delta("content_filter", content=TEXT), _delta("stop"))).kind == "refused"
 
 
 def test_an_event_named_error_is_one_whatever_it_holds() -> None:

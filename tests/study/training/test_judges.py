@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,15 @@ import pytest
 from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.study.profiles.named import PositionCurve
+from calipers.study.reading import TomlFile
 from calipers.study.training.judges import VICES, ArrivalJudge, Truth, arrival_places, judge_for, vice_of
+from calipers.study.training.study_file import study_of
 from calipers.study.training.vices import Shuffled, first_place
 from calipers.testing import Drift, LengthBias, Noise, PositionBias, SimulatedJudge
 from calipers.types import JudgeRequest
 from groups import group_of
 from servers.faulty_server import FaultyServer
-from training_studies import arm
+from training_studies import arm, content_of
 
 LENGTHS = np.array([5, 3, 9, 7, 4, 4, 8, 3])
 
@@ -54,8 +57,12 @@ def test_a_wrong_vice_is_named_with_the_remedy():
         assert said in str(error.value), table
 
 
-def test_a_strangers_file_reads_no_file_and_acts_on_nothing(tmp_path: Path):
+def test_a_strangers_file_reads_no_file_and_acts_on_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "outside.md").write_text("secret", encoding="utf-8")
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "loop.md").symlink_to("loop.md")
+    os.mkfifo(tmp_path / "study" / "pipe.md")
     model = {"model": "openai/gpt-5-mini"}
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"model": "openai/gpt-5-mini@https://evil.example/v1"}, "base_url"),
@@ -68,6 +75,13 @@ def test_a_strangers_file_reads_no_file_and_acts_on_nothing(tmp_path: Path):
         ({"model": f"scripted:{tmp_path / 'outside.md'}"}, "folder"),
         ({"model": "replay:/dev/zero"}, "folder"),
         ({"profile": "../outside.md?fidelity=0.5"}, "folder"),
+        ({**model, "options": {"rubric": "outside.md"}}, "No such file"),
+        ({**model, "options": {"rubric": "loop.md"}}, "cannot be read"),
+        ({**model, "options": {"rubric": "pipe.md"}}, "neither a file nor a folder"),
+        ({"model": "scripted:outside.md"}, "study/outside.md"),
+        ({"model": "replay:postgresql://evil.example/db"}, "study/postgresql:/evil"),
+        ({"model": "replay:sqlite:////etc/passwd"}, "study/sqlite:/etc"),
+        ({"model": "litellm/openai/m", "options": {"base_url": "https://evil.example"}}, "LiteLLM"),
         ({"vices": [], "model": "openai/x"}, "one of vices, profile and model"),
         ({"panel": ["own"]}, "panel"),
         ({"model": "nobody/x"}, "nobody"),
@@ -75,7 +89,7 @@ def test_a_strangers_file_reads_no_file_and_acts_on_nothing(tmp_path: Path):
     ]
     for judge, said in wrong:
         with pytest.raises(ConfigError) as error:
-            arm(judge)
+            study_of(TomlFile("", "", content_of({"judge": "own"}, judges={"own": judge})), tmp_path / "study")
         assert said in str(error.value), judge
 
 

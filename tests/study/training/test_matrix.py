@@ -12,7 +12,7 @@ import pytest
 from calipers.errors import ConfigError
 from calipers.study.intervals import estimate
 from calipers.study.training.matrix import make_runs
-from calipers.study.training.results import ArmSummary, smallest_effect, validity, write_results
+from calipers.study.training.results import ArmSummary, validity, write_results
 from training_studies import DEAD, EARLY, study, study_file
 
 TWO_WORKERS = """
@@ -136,8 +136,3 @@ def test_validity_needs_spread_true_rewards_that_teach_and_a_placebo_that_does_n
     assert passed(taught, untaught, 0.95) is False
     assert passed([0.2], [0.0]) is None
     assert passed([0.2, 0.2], [0.01, -0.02]) is None
-
-
-def test_the_smallest_effect_falls_with_the_number_of_pairs():
-    assert smallest_effect(1) is None
-    assert smallest_effect(20) == pytest.approx(0.66, abs=0.01)

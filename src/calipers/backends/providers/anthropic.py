@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend
+from calipers.backends.transport.event_stream import error_in
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
     HttpReply,
@@ -188,8 +189,8 @@ def read_message(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_call
 
 
 def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float, may_call: bool) -> Completion:
-    if body.get("type") == "error" or body.get("error"):
-        raise error_in_200(body, body.get("error"), reply, peer)
+    if error := error_in(body):
+        raise error_in_200(error, reply, peer)
     content, ended = body.get("content"), finish_reason_of(body.get("stop_reason"))
     if not isinstance(content, list) and ended != "refused":
         raise TransientError("bad_reply", f"The answer has no content: {reply_excerpt(reply, peer)}")

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend
+from calipers.backends.transport.event_stream import error_in
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import attach_usage, completion, declined_error, reply_excerpt, reply_json
 from calipers.errors import BackendError, PermanentError, TransientError
@@ -72,8 +73,8 @@ class Decisions(HttpBackend):
             raise PermanentError("not_found", why, fatal=True) from error
         body = reply_json(reply, self.peer)
         with attach_usage(body.get("usage")):
-            if body.get("error"):
-                raise error_in_200(body, body["error"], reply, self.peer)
+            if problem := error_in(body):
+                raise error_in_200(problem, reply, self.peer)
             try:
                 chances = {key: _chances(answer) for key, answer in _answers(body["answers"], keys).items()}
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError):

@@ -23,7 +23,7 @@ class Provider:
 
     ``backend`` is ``module:attribute``, called with the model, ``base_url``, ``api_key``, ``timeout``, ``api_key_env``,
     ``headers`` if there are any, and ``options``. For the key ``NAME_API_KEY``, the variables ``NAME_BASE_URL`` and
-    ``NAME_API_BASE`` may hold another address. ``other_names`` stand for NAME as well. The first that is set counts.
+    ``NAME_API_BASE`` may hold another address. ``other_names`` stand for NAME as well.
     """
 
     base_url: str
@@ -45,11 +45,11 @@ class Provider:
         return tuple(f"{name}_{kind}" for name in names for kind in ("BASE_URL", "API_BASE"))
 
     def named_address(self, environment: Environment) -> tuple[str, str] | None:
-        """Return the base URL from the environment, and the variable that holds it. Return None if none is set."""
-        for name in self.addresses:
-            if value := environment.get(name, "").strip():
-                return value, name
-        return None
+        """Return the environment's base URL with its variable, or None. Raises ConfigError for two that differ."""
+        named = {name: value for name in self.addresses if (value := environment.get(name, "").strip())}
+        if len({value.rstrip("/") for value in named.values()}) > 1:
+            raise ConfigError(f"{' and '.join(named)} hold different addresses; unset all but one")
+        return next(((value, name) for name, value in named.items()), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ def request_target(
         usable = False
     if not usable:
         shown = url[:100].rpartition("@")[2]  # without a password
-        where = f"{named_by} says {shown!r}, which" if named_by else f"the base URL {shown!r}"
-        hint = "" if url else "; leave it out if none is meant"
-        raise ConfigError(f"{where} is no address that begins with http:// or https://{hint}")
+        where = f"{named_by} is {shown!r}, which" if named_by else f"the base URL {shown!r}"
+        remedy = "write it as http://localhost:8000/v1" if url else "leave it out if none is meant"
+        raise ConfigError(f"{where} is no address that begins with http:// or https://; {remedy}")
     return RequestTarget(url.rstrip("/"), key, key_variable, named_by)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend
+from calipers.backends.transport.event_stream import error_in
 from calipers.backends.transport.logprobs import logprobs_in
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
@@ -150,8 +151,8 @@ def _choice_and_message(
     """Return the first choice of a chat reply and its message. Raises BackendError if there is none."""
     choice = next(iter(objects_in(body.get("choices"))[:1]), {})
     for holder in (body, choice):
-        if holder.get("error"):
-            raise error_in_200(holder, holder["error"], reply, peer)
+        if error := error_in(holder):
+            raise error_in_200(error, reply, peer)
     if isinstance(choice.get("message"), dict):
         return choice, choice["message"]
     if finish_reason_of((choice or body).get("finish_reason")) == "refused" or _is_filtered(body):

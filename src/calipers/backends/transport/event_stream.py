@@ -41,8 +41,8 @@ def whole_completion(stream: bytes) -> dict[str, Any]:
             chunk = None
         if not isinstance(chunk, dict):
             raise BrokenStreamError(f"an event of the stream is not a chunk: {data[:200]}")
-        if chunk.get("error") or name == "error":
-            return {"error": chunk.get("error") or chunk, "usage": chunk.get("usage") or body["usage"]}
+        if (error := error_in(chunk)) or name == "error":
+            return {"error": error or chunk, "usage": chunk.get("usage") or body["usage"]}
         _add_chunk(body, choice, chunk)
     if not is_complete and choice["finish_reason"] is None:
         raise BrokenStreamError("the stream broke off before the answer was whole")
@@ -74,6 +74,11 @@ def stream_events(stream: bytes) -> Iterator[tuple[str, str]]:
             name, data = "", ""
 
 
+def error_in(part: Mapping[str, Any]) -> Any:
+    """Return the error that a server reports in a part of a reply, or as the part itself; None if there is none."""
+    return part.get("error") or (part if "error" in (part.get("object"), part.get("type")) else None)
+
+
 def _add_chunk(body: dict[str, Any], choice: dict[str, Any], chunk: Mapping[str, Any]) -> None:
     """Add a chunk to the body and the choice that the chunks so far add up to."""
     for name in ("model", "system_fingerprint"):
@@ -86,7 +91,9 @@ def _add_chunk(body: dict[str, Any], choice: dict[str, Any], chunk: Mapping[str,
 
 
 def _add_row(choice: dict[str, Any], row: Mapping[str, Any]) -> None:
-    choice["finish_reason"] = row.get("finish_reason") or choice["finish_reason"]
+    earlier, reason = choice["finish_reason"], row.get("finish_reason")
+    if reason and reason != earlier:  # an end that was not natural stays so
+        choice["finish_reason"] = f"{earlier} {reason}" if earlier else reason
     logprobs, message = row.get("logprobs"), choice["message"]
     if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
         choice.setdefault("logprobs", {"content": []})["content"] += logprobs["content"]

@@ -212,16 +212,16 @@ def _too_long(refusal: Refusal, message: str, said: str, model: str) -> Permanen
     return PermanentError("context_window", text, limit=limit, prompt=prompt)
 
 
-def error_in_200(holder: Mapping[str, Any], error: object, reply: HttpReply, peer: Peer) -> BackendError:
+def error_in_200(error: object, reply: HttpReply, peer: Peer) -> BackendError:
     """Return the BackendError for an error that a server reports inside a 200.
 
     If a router passed on another server's status as the error's code, that status decides. Otherwise the kind is
-    ``bad_reply``.
+    ``bad_reply``, or ``refused`` for a content filter's.
     """
-    code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else 200
-    body = {"error": error} if isinstance(error, (dict, str)) else holder
-    refusal = parse_refusal(body, reply, peer.secrets, status=status)
-    if status == 200:
+    code = str(error.get("code")) if isinstance(error, dict) else ""
+    status = int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else 200
+    refusal = parse_refusal({"error": error}, reply, peer.secrets, status=status)
+    known = refusal_error(refusal, peer)
+    if status == 200 and known.kind != "refused":
         return TransientError("bad_reply", f"The server reported an error in place of an answer: {refusal.message}")
-    return refusal_error(refusal, peer)
+    return known

@@ -24,11 +24,11 @@ from calipers.types.encoding import printable, require_small_when_decoded, witho
 E = TypeVar("E", bound=BackendError)
 
 _NATURAL = frozenset({
-    "stop", "eos", "eos_token", "end_turn", "stop_sequence", "tool_calls", "tool_use", "function_call", "complete",
-    "completed", "end", "finished",
+    "stop", "eos", "eos_token", "end_turn", "stop_sequence", "tool_call", "tool_calls", "tool_use", "function_call",
+    "complete", "completed", "end", "finished", "normal",
 })  # fmt: skip
-_CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
-_REFUSED = re.compile(r"filter|refus|safety|sensitive|block|prohibit|recitation|moderat|guardrail|policy|spii")
+_CUT_OFF = re.compile(r"(?:model_)?length|max_(?:\w+_)?tokens|model_context_window_exceeded")
+_REFUSED = re.compile(r"filter|refus|safety|sensitive|block|prohibit|recitation|moderat|guardrail|policy|spii|toxic")
 _FAILED = re.compile(r"error|fail|abort|cancel|resource|timeout|overload|unavailable|interrupt")
 
 _EXCERPT = 300
@@ -70,12 +70,12 @@ def finish_reason_of(word: object) -> FinishReason:
     Only an answer that ended by itself, or at the token limit, is the judge's. Raises TransientError for an answer that
     the server broke off or paused, and for a word that no API documents.
     """
-    if word is None or word == "":
+    reason = "" if word is None else str(word).lower().strip()
+    if not reason:
         return "unknown"
-    reason = str(word).lower()
-    if reason in _NATURAL:
+    if _NATURAL.issuperset(reason.split()):
         return "stop"
-    if reason in _CUT_OFF:
+    if _CUT_OFF.fullmatch(reason):
         return "length"
     if _REFUSED.search(reason):
         return "refused"

@@ -51,7 +51,7 @@ _REMEDIES: Final[tuple[tuple[tuple[type[BaseException], ...], str], ...]] = (
 )
 
 
-def is_lost(error: BaseException) -> bool:
+def is_lost(error: BaseException | None) -> bool:
     """Return whether a ledger's server restarts or is out of reach, so that the same work may succeed later."""
     return isinstance(error, _LOST) and not isinstance(error, ValueError)  # ValueErrors are about addresses and values
 

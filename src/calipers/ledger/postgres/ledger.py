@@ -19,6 +19,7 @@ from calipers.ledger.postgres.connection import (
     Connection,
     LoopThread,
     from_postgres,
+    is_lost,
     lock_of,
     numbered,
     prepare,
@@ -36,6 +37,12 @@ _POLL: Final = 0.1
 _LOCK: Final = "SELECT pg_try_advisory_lock(hashtextextended($1, hashtext(current_schema())))"
 _UNLOCK: Final = "SELECT pg_advisory_unlock(hashtextextended($1, hashtext(current_schema())))"
 """A claim is an advisory lock on the key: a killed process's are free at once, and no clock is compared."""
+_OF_THE_SYSTEM: Final = (
+    asyncpg.InsufficientResourcesError,  # such as a full disk
+    asyncpg.InsufficientPrivilegeError,
+    asyncpg.ReadOnlySQLTransactionError,
+)
+"""Errors that may pass, as those of a lost server: what could not be written is queued again."""
 _SECONDS: Final = 30.0
 """How long to wait for a server that is lost or does not answer."""
 
@@ -189,20 +196,26 @@ class PostgresLedger(_Database, WritableLedger):
         self._written = asyncio.run_coroutine_threadsafe(self._write_all(), self._thread.loop)
 
     async def _write_all(self) -> None:
-        """Write until the queue is empty. What is queued during a transaction shares the next one."""
+        """Write until the queue is empty, or nobody waits for what failed. What is queued meanwhile comes next."""
         while True:
             with self._lock:
-                pending, self._pending = self._pending, {}
                 waiting, self._waiting = self._waiting, []
-                if not pending and not waiting:
+                if not waiting and (self._failed or not self._pending):
                     self._writing = False
                     return
+                pending, self._pending = self._pending, {}
             error: LedgerError | None = None
-            if pending:
-                try:
+            try:
+                if pending:
                     await self._writer.run("written", partial(self._write, pending))
-                except LedgerError as caught:
-                    error = caught
+                self._failed = False
+            except LedgerError as caught:
+                error = caught
+                self._failed = is_lost(caught.__cause__) or isinstance(caught.__cause__, _OF_THE_SYSTEM)
+                with self._lock:
+                    for statement, rows in self._pending.items() if self._failed else ():
+                        pending.setdefault(statement, []).extend(rows)
+                    self._pending = pending if self._failed else self._pending
             _wake(waiting, error)
 
     async def _write(self, pending: dict[str, list[Row]], connection: asyncpg.Connection) -> None:

@@ -150,14 +150,6 @@ def _rounded(value: Any) -> Any:
     return value
 
 
-def write_profile(path: str | os.PathLike[str], profile: Profile) -> None:
-    """Write a profile's file. Raises ConfigError if it cannot be written."""
-    try:
-        Path(path).write_text(profile_as_text(profile), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise ConfigError(f"{os.fspath(path)}: cannot be written ({error.strerror})") from error
-
-
 def find_profile(source: str) -> Profile:
     """Return the shipped profile of the name ``source``, or the profile in the file ``source``.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -13,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calipers.testing
+from calipers.backends.providers.known import provider_of
+from calipers.config.flag_values import names_rubric_file
 from calipers.config.option import did_you_mean
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
@@ -21,6 +24,7 @@ from calipers.judging.judge import Judge
 from calipers.judging.loop import Strategies
 from calipers.planners.first_asks import shuffled_candidates
 from calipers.study.profiles.named import PositionCurve, profile_judge_of
+from calipers.study.profiles.profile import shipped_names
 from calipers.study.training import vices as own_vices
 from calipers.study.training.rollouts import PANEL, RUBRIC, seed_of
 from calipers.study.training.settings import Arm, JudgeTable
@@ -125,14 +129,14 @@ def judge_for(arm: Arm, seed: int, truth: Truth, *, folder: Path = Path(), ledge
     gets no key: the file may be a stranger's.
     """
     options: dict[str, Any] = {"rubric": RUBRIC, "seed": seed, **arm.options}
-    for problem in problems_of_options(arm.options, folder):
+    for problem in problems_of_options(arm.options):
         raise ConfigError(problem)
     if arm.options.get("base_url") is not None:
         options["api_key"] = _KEY_WITHHELD
-    if isinstance(rubric := arm.options.get("rubric"), str) and (folder / rubric).is_file():
-        options["rubric"] = str(folder / rubric)
+    if isinstance(rubric := arm.options.get("rubric"), str) and names_rubric_file(rubric):
+        options["rubric"] = str(_within(folder, rubric))
     options["judge"] = [
-        _backend(table, seed if not arm.members else seed_of(seed, PANEL, slot), truth, folder)
+        _backend(table, seed if not arm.members else seed_of(seed, PANEL, slot), truth, folder, arm.options)
         for slot, table in enumerate(arm.members or (arm.judge,))
     ]
     if len(options["judge"]) == 1:
@@ -142,14 +146,11 @@ def judge_for(arm: Arm, seed: int, truth: Truth, *, folder: Path = Path(), ledge
     return (ArrivalJudge if arm.table.order == "arrival" else Judge).of(options)
 
 
-def problems_of_options(options: Mapping[str, Any], folder: Path) -> Iterator[str]:
+def problems_of_options(options: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the options of a study's judge may not be, because the file may be a stranger's."""
     for key, value in options.items():
         if key in NOT_IN_A_STUDY:
             yield f"options: a study cannot set {key}: {NOT_IN_A_STUDY[key]}"
-        elif key == "rubric":
-            if isinstance(value, str) and not (folder / value[:1000]).resolve().is_relative_to(folder.resolve()):
-                yield f"options: rubric={value!r:.60}: a study's rubric is a text, or a file in the study file's folder"
         elif key != "base_url" and (address := next(_addresses(value), None)):
             yield f"options: {key} has the address {address!r:.60}; a study names addresses in base_url only"
 
@@ -168,7 +169,7 @@ def _addresses(value: object) -> Iterator[str]:
                 yield from _addresses(item)
 
 
-def _backend(table: JudgeTable, seed: int, truth: Truth, folder: Path) -> Backend | str:
+def _backend(table: JudgeTable, seed: int, truth: Truth, folder: Path, options: Mapping[str, Any]) -> Backend | str:
     kinds = [name for name in ("vices", "profile", "model") if getattr(table, name) is not None]
     if len(kinds) > 1:
         raise ConfigError(f"a judge has one of vices, profile and model; not {' and '.join(kinds)}")
@@ -176,27 +177,30 @@ def _backend(table: JudgeTable, seed: int, truth: Truth, folder: Path) -> Backen
         if "@" in table.model or urlsplit(table.model).netloc:
             raise ConfigError(f"model={table.model!r:.60}: a study names addresses in options.base_url only")
         kind, colon, argument = table.model.partition(":")
-        is_file = bool(colon) and "/" not in kind  # such as scripted:FILE; a colon in vllm/MODEL:TAG is the model's
-        return f"{kind}:{_in_folder(argument, folder)}" if is_file else table.model
+        if colon and "/" not in kind:  # such as scripted:FILE; a colon in vllm/MODEL:TAG is the model's
+            return f"{kind}:{_in_folder(argument, folder)}"
+        if "/" in kind and provider_of(table.model) is None and {"base_url", "params", "calls"} & options.keys():
+            raise ConfigError(f"model={table.model!r:.60}: a study sets no base_url or params of LiteLLM's providers")
+        return table.model
     if table.profile is not None:
         return profile_judge_of(_in_folder(table.profile, folder), truth.is_right, seed=seed)
     return SimulatedJudge(truth, *map(vice_of, table.vices or ()), seed=seed)
 
 
 def _in_folder(argument: str, folder: Path) -> str:
-    """Return the argument of a judge in a study's file with its file in the study's folder, or a name that is no file.
-
-    Raises ConfigError for a file elsewhere, and for what is neither a file nor a folder: a stranger's study reads none.
-    """
+    """Return the argument of a judge in a study's file, with its file in the study's folder, or a profile's name."""
     path, mark, options = argument.partition("?")
+    return argument if path in shipped_names() else f"{_within(folder, path)}{mark}{options}"
+
+
+def _within(folder: Path, path: str) -> Path:
+    """Return the path of a file in a study. Raises ConfigError if it is outside its folder, or a pipe or a device."""
     target = folder / path
-    if not target.resolve().is_relative_to(folder.resolve()):
-        raise ConfigError(f"{path!r:.60}: a study's judge reads files in the study file's folder only")
-    if not target.exists():
-        return argument
-    if not (target.is_file() or target.is_dir()):
+    if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(folder)):
+        raise ConfigError(f"{path!r:.60}: a study reads files in the study file's folder only")
+    if target.exists() and not (target.is_file() or target.is_dir()):
         raise ConfigError(f"{path!r:.60}: is neither a file nor a folder")
-    return f"{target}{mark}{options}"
+    return target
 
 
 def arrival_places(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers._version import __version__
-from calipers.study.intervals import Estimate, estimate, paired_difference, t_quantile
+from calipers.study.intervals import Estimate, estimate, paired_difference
 from calipers.study.training.matrix import read_run, runs_of, settings_of
 from calipers.study.training.rollouts import FIGURES
 from calipers.study.training.settings import Arm, Study
@@ -119,16 +119,6 @@ def _control(arm: Arm, gain: Estimate | None) -> tuple[bool | None, str]:
     improved = gain.is_clear and gain.mean > 0
     outcome = f"{arm.name}: held-out truth {gain.mean:+.3f} ± {gain.half_width:.3f}"
     return improved == (arm.table.control == "true"), f"{outcome}, which {'rises' if improved else 'does not rise'}"
-
-
-def smallest_effect(pairs: int) -> float | None:
-    """Return the smallest paired difference that a study with so many seeds can see, in standard deviations.
-
-    A 95 % t-interval excludes 0 for it with a probability of 80 %. None below two seeds.
-    """
-    if pairs < 2:
-        return None
-    return (t_quantile(0.975, pairs - 1) + t_quantile(0.8, pairs - 1)) / math.sqrt(pairs)
 
 
 def write_results(study: Study, out: Path, failed: Mapping[str, str]) -> tuple[list[ArmSummary], Validity]:

@@ -145,10 +145,12 @@ class _Reward:
         run = self._run = self._run or self._begun(trainer)
         read = partial(self._rows, prompts, completions, columns)
         size = _group_size(trainer, training, self.num_generations)
+        # AsyncGRPOTrainer may have environments, but passes neither them nor a state, and so does a loop of one's own.
+        differing: DifferingPrompts = "warned" if columns.get("trainer_state") is None else "refused"
         group = partial(
             grouped_rows,
             size=size,
-            differing=_differing_prompts(columns),
+            differing=differing if columns.get("environments") is None else "allowed",
             label="" if step is None else f"step {step}, ",
             extra=step_fields(step, training=training),
         )
@@ -255,16 +257,6 @@ def judge_metrics(entries: Sequence[Entry], *, alone: bool) -> dict[str, float]:
     if usage.cost_usd is not None and any(result.attempts or result.judge_calls for result in results):
         metrics["cost_usd"] = usage.cost_usd / count
     return metrics
-
-
-def _differing_prompts(columns: Mapping[str, Any]) -> DifferingPrompts:
-    """Return what happens to a group with different prompts, which environments may have extended.
-
-    AsyncGRPOTrainer may have environments, but passes neither them nor a state, and so does a loop of one's own.
-    """
-    if columns.get("environments") is not None:
-        return "allowed"
-    return "warned" if columns.get("trainer_state") is None else "refused"
 
 
 def _group_size(trainer: Any, training: bool | None, num_generations: int | None) -> int:  # noqa: FBT001 - private
