@@ -88,9 +88,7 @@ def escape_all_in_steps(texts: Sequence[str]) -> Steps[Sequence[str]]:
 
 
 def escape_in_steps(text: str) -> Steps[str]:
-    r"""Escape the dangerous characters of a transcript's text as ``\u{hex}``. Return the same object if
-    there are none.
-    """
+    r"""Escape the dangerous characters of a text as ``\u{hex}``. Return the same object if there are none."""
     pieces: list[str] = []
     last = 0
     for begin in range(0, len(text), _PIECE):
