@@ -16,6 +16,7 @@ from typing import Final
 import click
 
 from calipers.cli import app
+from calipers.cli.options import ALL, CommandOption
 from calipers.config import JudgeOptions
 from calipers.config.option import SECTIONS, Option, groups_of
 from calipers.config.options import flat_options
@@ -53,12 +54,13 @@ _COMMANDS_HEAD: Final = """\
 <!-- Written by scripts/reference.py from the commands in src/calipers/cli: change their help there. -->
 
 Each flag is also a key of `calipers.toml` and an environment variable: `--base-url` is `base-url` and
-`CALIPERS_BASE_URL`. [Command line](cli.md) has exit codes and settings.
+`CALIPERS_BASE_URL`. `--help` shows everyday flags, `--help-all` this page's text. [Command line](cli.md) has exit codes
+and settings.
 """
 _TAKE_JUDGE_OPTIONS: Final = ("score", "serve")
 _MANY: Final = 3
 """A flag that so many commands take, with the same help, is explained once."""
-_NOT_SHOWN: Final = ("Every flag can also be set", "Exit code: 0", "\b")
+_NOT_SHOWN: Final = ("Exit code: 0", "\b")
 """How paragraphs of a help begin that stand at the top of the page, or are examples."""
 
 
@@ -131,9 +133,10 @@ def _commands() -> Iterator[tuple[str, click.Command]]:
 
 
 def _rows(command: click.Command) -> dict[str, click.Option]:
-    """A line for each flag that is shown, with its option."""
+    """A line for each flag but --help-all, with its option."""
     context = click.Context(command)
-    pairs = ((one.get_help_record(context), one) for one in command.params if isinstance(one, click.Option))
+    context.meta[ALL] = True
+    pairs = ((one.get_help_record(context), one) for one in command.params if isinstance(one, CommandOption))
     return {f"`{record[0]}`: {_cell(record[1])}": one for record, one in pairs if record}
 
 

@@ -273,7 +273,7 @@ def text_of(name: str) -> str:
 
 def test_every_public_name_is_mentioned() -> None:
     words = {word for page in PAGES for word in re.findall(r"\w+", page.read_text(encoding="utf-8"))}
-    assert set(calipers.__all__) <= words
+    assert set(dir(calipers)) <= words
     assert [name for name in calipers.testing.__all__ if f"`{name}" not in text_of("testing.md")] == []
 
 
@@ -309,6 +309,17 @@ def test_every_provider_is_documented_with_its_address_and_key() -> None:
         assert row, f"docs/judges.md: no table row for `{name}/`"
         assert f"`{provider.base_url}`" in row[0], name
         assert (f"`{provider.key}`" if provider.key else "none") in row[0], name
+
+
+def test_the_messages_that_troubleshooting_explains_are_those_of_the_code() -> None:
+    package = Path(calipers.__file__).parent
+    files = [path for path in package.rglob("*") if path.suffix in {".py", ".toml"}]
+    source = " ".join(re.sub(r'"\s*\n\s*f?"', "", path.read_text(encoding="utf-8")) for path in files)
+    explained = re.search(r"## Everything abstained(?s:.*?)## The context", text_of("troubleshooting.md"))
+    assert explained
+    messages = re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\| (`.+?) \|", explained[0], re.MULTILINE)))
+    parts = [part.strip() for message in messages for part in message.split("...")]
+    assert [part for part in parts if part not in source and part != "HTTP 404"] == []
 
 
 def test_every_file_and_folder_that_the_design_page_names_exists() -> None:

@@ -140,7 +140,7 @@ def test_a_reader_is_also_named_by_a_flag_and_help_has_all_that_is_registered(tm
     assert [len(json.loads(line)["trajectories"]) for line in done.out.splitlines()] == [3, 2]
     shown = "".join(run(tmp_path, "score", "--help-all").out.split())
     for kind, theirs in ((READERS, ["talk"]), (PROTOCOLS, ["loose", "terse"]), (REWARDS, ["broken", "cubed"])):
-        assert f"[{'|'.join(sorted([*kind.ours, *theirs]))}]" in shown
+        assert f"[{','.join(sorted([*kind.ours, *theirs]))}" in shown
 
 
 def test_a_group_that_is_one_already_may_come_from_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

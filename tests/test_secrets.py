@@ -19,7 +19,7 @@ from calipers.backends.providers.known import PROVIDERS
 from calipers.calibration.collect import JudgeAnswers
 from calipers.cli import app
 from calipers.errors import BackendError, ConfigError
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, store_of
 from calipers.ledger import Ledger
 from command_line import run_in
 from groups import FOUR, group_of
@@ -134,7 +134,7 @@ def test_a_judge_keeps_no_secret_of_its_address(tmp_path: Path):
     path = tmp_path / "l.db"
     judge = Judge([SECRET, "embedded"], panel="fallback", ledger=path)
     assert "s3cret" not in json.dumps(judge.settings.to_dict())
-    assert judge.store is not None
+    assert store_of(judge) is not None
     judge.close()
     assert b"s3cret" not in path.read_bytes()
     assert JudgeAnswers.of(SECRET, "listwise").judge == SHOWN

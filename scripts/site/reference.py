@@ -114,8 +114,9 @@ def _exported(module: str) -> list[str]:
     home = import_module(module)
     names = getattr(home, "__all__", None) or [
         name
-        for name, value in vars(home).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module
+        for name in dir(home)
+        if not name.startswith("_")
+        and ("__dir__" in vars(home) or getattr(getattr(home, name), "__module__", None) == module)
     ]
     return sorted(filter(lambda name: _documented(getattr(home, name)), names), key=lambda name: _rank(home, name))
 

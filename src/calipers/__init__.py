@@ -9,7 +9,16 @@
 
     result = calipers.run(calipers.score_group(group, judge="openai/gpt-5-mini"))   # in a script, or in a notebook
 
-Everything is imported when first used, so that a training script pays for what it touches.
+Judging: score_group, score_groups, Judge, Hybrid (rules and a judge), run (for code that is not asynchronous).
+Results: GroupResult, TrajectoryResult, Usage.
+Groups: read_groups, TrajectoryGroup, Trajectory. Rubrics: read_rubric, read_rubrics, Rubric, Criterion, Grading,
+DEFAULT_RUBRIC.
+Replies: extract_scores, extract_choice, extract_ranking, extract_verdict, which return ScoreReading, ChoiceReading,
+RankingReading, VerdictReading.
+Judges against people: calibrate.
+Errors: CalipersError, of which ConfigError, InputError, LedgerError and BackendError are kinds.
+
+help(calipers.Judge) explains a name. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -17,94 +26,55 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from calipers._version import __version__
+from calipers._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from calipers.calibration import calibrate
-    from calipers.errors import BackendError, CalipersError, ConfigError, InputError, LedgerError
-    from calipers.inputs import read_groups, read_rubric, read_rubrics
-    from calipers.judging.api import score_group, score_groups
-    from calipers.judging.hybrid import Hybrid
-    from calipers.judging.judge import Judge
-    from calipers.replies import (
-        ChoiceReading,
-        RankingReading,
-        ScoreReading,
-        VerdictReading,
-        extract_choice,
-        extract_ranking,
-        extract_scores,
-        extract_verdict,
-    )
-    from calipers.rubric import DEFAULT_RUBRIC, Grading
-    from calipers.synchronous import run
-    from calipers.types import Criterion, GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult, Usage
+    from calipers.calibration import calibrate as calibrate
+    from calipers.errors import BackendError as BackendError
+    from calipers.errors import CalipersError as CalipersError
+    from calipers.errors import ConfigError as ConfigError
+    from calipers.errors import InputError as InputError
+    from calipers.errors import LedgerError as LedgerError
+    from calipers.inputs import read_groups as read_groups
+    from calipers.inputs import read_rubric as read_rubric
+    from calipers.inputs import read_rubrics as read_rubrics
+    from calipers.judging.api import score_group as score_group
+    from calipers.judging.api import score_groups as score_groups
+    from calipers.judging.hybrid import Hybrid as Hybrid
+    from calipers.judging.judge import Judge as Judge
+    from calipers.replies import ChoiceReading as ChoiceReading
+    from calipers.replies import RankingReading as RankingReading
+    from calipers.replies import ScoreReading as ScoreReading
+    from calipers.replies import VerdictReading as VerdictReading
+    from calipers.replies import extract_choice as extract_choice
+    from calipers.replies import extract_ranking as extract_ranking
+    from calipers.replies import extract_scores as extract_scores
+    from calipers.replies import extract_verdict as extract_verdict
+    from calipers.rubric import DEFAULT_RUBRIC as DEFAULT_RUBRIC
+    from calipers.rubric import Grading as Grading
+    from calipers.synchronous import run as run
+    from calipers.types import Criterion as Criterion
+    from calipers.types import GroupResult as GroupResult
+    from calipers.types import Rubric as Rubric
+    from calipers.types import Trajectory as Trajectory
+    from calipers.types import TrajectoryGroup as TrajectoryGroup
+    from calipers.types import TrajectoryResult as TrajectoryResult
+    from calipers.types import Usage as Usage
 
-__all__ = [
-    "DEFAULT_RUBRIC",
-    "BackendError",
-    "CalipersError",
-    "ChoiceReading",
-    "ConfigError",
-    "Criterion",
-    "Grading",
-    "GroupResult",
-    "Hybrid",
-    "InputError",
-    "Judge",
-    "LedgerError",
-    "RankingReading",
-    "Rubric",
-    "ScoreReading",
-    "Trajectory",
-    "TrajectoryGroup",
-    "TrajectoryResult",
-    "Usage",
-    "VerdictReading",
-    "__version__",
-    "calibrate",
-    "extract_choice",
-    "extract_ranking",
-    "extract_scores",
-    "extract_verdict",
-    "read_groups",
-    "read_rubric",
-    "read_rubrics",
-    "run",
-    "score_group",
-    "score_groups",
-]
-
-_HOMES = {
-    "calipers.judging.api": ("score_group", "score_groups"),
-    "calipers.calibration": ("calibrate",),
-    "calipers.errors": ("BackendError", "CalipersError", "ConfigError", "InputError", "LedgerError"),
-    "calipers.replies": (
-        "ChoiceReading",
-        "RankingReading",
-        "ScoreReading",
-        "VerdictReading",
-        "extract_choice",
-        "extract_ranking",
-        "extract_scores",
-        "extract_verdict",
-    ),
-    "calipers.judging.hybrid": ("Hybrid",),
-    "calipers.judging.judge": ("Judge",),
-    "calipers.inputs": ("read_groups", "read_rubric", "read_rubrics"),
-    "calipers.rubric": ("DEFAULT_RUBRIC", "Grading"),
-    "calipers.synchronous": ("run",),
-    "calipers.types": (
-        "Criterion",
-        "GroupResult",
-        "Rubric",
-        "Trajectory",
-        "TrajectoryGroup",
-        "TrajectoryResult",
-        "Usage",
-    ),
+_NAMES = {
+    "calipers.calibration": "calibrate",
+    "calipers.errors": "BackendError CalipersError ConfigError InputError LedgerError",
+    "calipers.inputs": "read_groups read_rubric read_rubrics",
+    "calipers.judging.api": "score_group score_groups",
+    "calipers.judging.hybrid": "Hybrid",
+    "calipers.judging.judge": "Judge",
+    "calipers.replies": "ChoiceReading RankingReading ScoreReading VerdictReading "
+    "extract_choice extract_ranking extract_scores extract_verdict",
+    "calipers.rubric": "DEFAULT_RUBRIC Grading",
+    "calipers.synchronous": "run",
+    "calipers.types": "Criterion GroupResult Rubric Trajectory TrajectoryGroup TrajectoryResult Usage",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:
@@ -117,4 +87,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*_HOME, "__version__"])

@@ -10,7 +10,7 @@ import pytest
 
 from calipers.aggregators.priors import Priors
 from calipers.config.settings import Settings
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, replaying_judge
 from calipers.ledger import Ledger, Replayer
 from calipers.testing import Noise, PositionBias, SimulatedJudge
 from calipers.types import Comparison, GroupResult, Rating
@@ -95,7 +95,7 @@ async def test_the_same_input_is_judged_with_the_same_knowledge_and_replays(tmp_
     assert runs[1]["experience"] == runs[2]["experience"]
     assert runs[1]["experience"]["groups"] == 60
     store = Replayer(ledger)
-    replaying = Judge.replaying(Settings.of(store.recorded.settings), store)
+    replaying = replaying_judge(Settings.of(store.recorded.settings), store)
     again = [result async for result in replaying.score_groups(store.groups(), ordered=True)]
     ledger.close()
     assert again == first

@@ -106,7 +106,7 @@ def test_an_argument_wins_over_the_environment_and_the_base_url_over_litellms() 
 
 def test_what_cannot_be_an_address_is_told_with_the_variable_that_says_it() -> None:
     with pytest.raises(
-        ConfigError, match=r"OPENAI_BASE_URL says 'gw:8000/v1', which is no address that begins with http://"
+        ConfigError, match=r"OPENAI_BASE_URL is 'gw:8000/v1', which is no address that begins with http://"
     ):
         url_of("openai", OPENAI_BASE_URL="gw:8000/v1")
     for address in ("http://[::1", "http://h:99999999/v1", "http://h:x/v1", "http://user:hidden@[::1"):

@@ -59,7 +59,7 @@ def test_a_wrong_file_is_told_of_in_a_few_lines_and_costs_no_older_results(folde
     said = done.err.splitlines()
     assert (done.code, len(said)) == (2, 5)
     assert said[0].startswith("Error: notes.txt:1: not JSON")
-    assert said[-1] == "Error: notes.txt: no group in it can be read; nothing was written"
+    assert said[-1].startswith("Error: notes.txt: no group in it can be read; nothing was written")
     assert (folder / "out.jsonl").read_text() == OLDER
 
 
@@ -126,6 +126,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         ((*SCORE, "--ledger", "postgres://x"), "postgresql://x"),
         ((*SCORE, "--ledger", "mysql://x"), "sqlite:///FILE or postgresql://HOST/DATABASE"),
         ((*SCORE, "--config", "none.toml"), "--config belongs before the command"),
+        (("--judge", "x", *SCORE), "--judge belongs behind the command: calipers score"),
         ((*SCORE, "--price", "1"), "per million tokens"),
         *(((*SCORE, "--budget", budget), words) for budget, words in (
             ("5", "write usd=5"), ("euro=5", "no kind of budget"), ("usd=five", "write usd= and a number"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from calipers.cli import app
-from calipers.cli.options import command_tables
+from calipers.cli.options import CommandOption, command_tables
 from calipers.config.options import flat_options
 from calipers.errors import CalipersError
 from calipers.registry import load_object
@@ -47,31 +48,47 @@ def test_every_option_is_a_variable_of_the_environment_and_judge_options_are_tho
             assert flags <= options.keys()
 
 
-def test_help_fits_80_columns_and_shows_everyday_options_of_a_judge_only():
-    runner = CliRunner()
+def shown(*arguments: str, width: int = 78) -> str:
+    """What help prints in a terminal of 80 columns: click leaves two of them free."""
+    ended = CliRunner().invoke(app, [*arguments], terminal_width=width)
+    assert ended.exit_code == 0
+    return ended.output
+
+
+def test_help_of_every_command_fits_on_a_screen_and_help_all_has_the_rest():
+    wrong = []
     for path, _, command in declared():
-        ended = runner.invoke(app, [*path, "--help"], terminal_width=80)
-        assert ended.exit_code == 0
-        assert [line for line in ended.output.splitlines() if len(line) > 80 or "None]" in line] == []
-        rare = [one.opts[-1] for one in command.params if getattr(one, "rare", False)]
-        assert [flag for flag in rare if f"  {flag} " in ended.output] == []
-        if rare:
-            whole = runner.invoke(app, [*path, "--help-all"], terminal_width=80).output
-            assert [flag for flag in rare if flag not in whole] == []
+        short, whole = shown(*path, "--help"), shown(*path, "--help-all")
+        lines = short.splitlines()
+        if len(lines) > 45 or max(map(len, lines)) > 80:
+            wrong.append((*path, f"{len(lines)} lines, or a long one"))
+        for option in command.params:
+            if isinstance(option, CommandOption):
+                wanted = " ".join(str(option.help).split())
+                if (f" {option.opts[-1]} " in short) == option.rare:
+                    wrong.append((*path, f"{option.opts[-1]}: rare, or not"))
+                if wanted not in " ".join(whole.split()):
+                    wrong.append((*path, f"{option.opts[-1]}: not whole"))
+    assert wrong == []
 
 
-def test_help_puts_options_under_their_headings_and_numbers_with_their_range():
-    said = CliRunner().invoke(app, ["serve", "--help-all"], terminal_width=200).output
-    places = [said.index(f"\n{one}") for one in ("Options:", "Groups:", "Limits of the server:", "The judge:")]
+def test_help_shows_the_first_sentence_and_facts_and_help_all_headings_and_ranges():
+    short, whole = shown("serve", "--help", width=200), shown("serve", "--help-all", width=200)
+    assert re.search(r"--protocol NAME +What [^.]*\. \[checklist, .*; default: listwise\]", short)
+    places = [whole.index(f"\n{heading}:") for heading in ("Options", "Groups", "Limits of the server", "The judge")]
     assert places == sorted(places)
-    assert places[1] < said.index("--group-quorum N") < places[2]
-    assert "[default: 8017; 0<=x<=65535]" in said
+    assert places[1] < whole.index("--group-quorum N") < places[2]
+    assert "[default: 8017; from 0 to 65535]" in whole
+    assert "[default: 0]" in whole  # of --seed
+    assert "Groups:" not in short
 
 
-def test_help_of_calipers_names_all_commands_and_what_a_found_settings_file_may_not_set():
-    said = CliRunner().invoke(app, ["--help"], terminal_width=80).output
-    assert [name for name in app.commands if f"\n  {name} " not in said] == []
-    assert "may not set addresses" in said
+def test_help_of_calipers_has_every_command_under_a_heading_and_what_a_found_settings_file_may_not_set():
+    text = shown("--help")
+    assert [name for name in app.commands if f"\n  {name} " not in text] == []
+    assert len(text.splitlines()) <= 45
+    assert text.index("\n  label ") < text.index("\nThe lab:") < text.index("\n  generate ")
+    assert "may not set addresses" in text
 
 
 def test_an_option_without_its_value_or_with_a_wrong_one_is_refused():
@@ -98,6 +115,7 @@ def test_a_mistyped_command_or_flag_is_refused_with_the_nearest():
         (["scor"], "No such command"),
         (["score", "--judg", "x"], "--judge"),
         (["score", "--order", "2"], "--orders"),
+        (["score"], "score [OPTIONS] GROUPS -o OUT"),
     ):
         ended = CliRunner().invoke(app, arguments)
         assert ended.exit_code == 2

@@ -172,7 +172,7 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(calipers: Calipers, 
         (("--model", "openai/gpt-5-mini"), "OPENAI_API_KEY is not set"),
         (("--base-url", "http://127.0.0.1:9/v1"), "is the server running, and is this its address"),
         (("--model", "scripted:none.jsonl"), "cannot be read"),
-        (("--base-url", "http://127.0.0.1:9/v1", "--price", "cheap"), "--price cheap: write INPUT,OUTPUT"),
+        (("--base-url", "http://127.0.0.1:9/v1", "--price", "cheap"), "--price cheap: write IN,OUT"),
     ]
     outs = [
         ("no/out.jsonl", "folder does not exist"), ("-", "name a file: responses are recorded"), (".", "name a file"),

@@ -180,7 +180,7 @@ async def test_what_has_no_criteria_fails_and_says_why() -> None:
     result = await judge(Grader(TRUTH), rubric=None).score_group(GROUP)
     assert result.status == "failed"
     assert result.judge_calls == 0
-    assert "no criteria: give rubric=" in result.warnings[0]
+    assert "no criteria: give the judge a rubric" in result.warnings[0]
     text = answers({"a": "Rest."}, rubric="Be kind.")
     assert "cannot check" in (await result_of(group=text)).warnings[0]
     negative = answers({"a": "Rest.", "b": "Tea."}, rubric=RUBRIC)

@@ -10,7 +10,7 @@ import pytest
 
 import calipers
 from calipers.judging.instances import judges_in, value_for_each_judge
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, replaying_judge
 from calipers.ledger import Unrecorded, open_ledger
 from calipers.rubric.grading import Task
 from calipers.testing import SimulatedJudge
@@ -74,7 +74,7 @@ def test_an_open_ledger_and_a_replay_stay_in_their_process(tmp_path: Path):
     with pytest.raises(TypeError, match="give ledger= a path or URL"):
         pickle.dumps(judge)
     with pytest.raises(TypeError, match="replays a ledger"):
-        pickle.dumps(Judge.replaying(judge.settings, Unrecorded()))
+        pickle.dumps(replaying_judge(judge.settings, Unrecorded()))
     ledger.close()
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import calipers
 from calipers.errors import ConfigError, InputError, LedgerError, PermanentError, TransientError
+from calipers.judging.judge import store_of
 from calipers.judging.loop import Strategies
 from calipers.ledger import Ledger
 from calipers.monitoring.monitor import Monitor
@@ -339,7 +340,7 @@ def test_judge_names_that_cannot_work_say_what_to_write():
 async def test_a_ledger_that_cannot_be_written_is_an_error_and_not_a_judgment(tmp_path: Path):
     ledger = Ledger(tmp_path / "l.db")
     judge = calipers.Judge(SimulatedJudge(QUALITY), ledger=ledger, orders=2)
-    _ = judge.store
+    store_of(judge)
     ledger.put("INSERT INTO nonsense VALUES (1)", ())
     with pytest.raises(LedgerError):
         await judge.score_group(GROUP)

@@ -11,6 +11,7 @@ import pytest
 
 import calipers
 from calipers.errors import ConfigError, PermanentError, TransientError
+from calipers.judging.judge import store_of
 from calipers.judging.remote import Batch, Note, Outcome, SharedJudge, judge_of_batch
 from calipers.ledger import open_ledger
 from calipers.testing import Noise, SimulatedJudge
@@ -61,7 +62,7 @@ async def test_results_and_the_record_are_those_of_one_process_whatever_the_orde
     assert found == expected
     again = await scored_remotely(shared, [1, 2])
     assert [one.to_dict() for one in again] == expected[1:3]
-    assert shared.store.reused == 4
+    assert store_of(shared).reused == 4
     ledgers = [open_ledger(tmp_path / f"{name}.db") for name in ("local", "shared")]
     kept = [ledger.rows("SELECT position, source, result FROM groups ORDER BY position", ()) for ledger in ledgers]
     query = "SELECT position, number, key, outcome, detail FROM asks ORDER BY position, number"

@@ -15,7 +15,7 @@ import calipers
 from asking import request
 from calipers.errors import LedgerError
 from calipers.interfaces import FullBackend
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, store_of
 from calipers.ledger import Recorder, Replayer, Run, SingleFlight, ledger_key, open_ledger, read_ledger
 from calipers.ledger.database import LEARNED
 from calipers.testing import Flaky, Noise, SimulatedJudge
@@ -107,7 +107,7 @@ async def test_who_is_cancelled_while_a_row_is_written_leaves_it_written(locatio
 async def test_no_reward_is_made_of_an_answer_that_is_not_recorded(location: str):
     with open_ledger(location) as ledger:
         judge = calipers.Judge(SimulatedJudge(QUALITY), ledger=ledger, orders=2)
-        _ = judge.store
+        store_of(judge)
         ledger.put("INSERT INTO nonsense VALUES (1)", ())
         with pytest.raises(LedgerError, match="cannot be written"):
             await judge.score_group(GROUPS[0])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import calipers
 from calipers.interfaces import FullBackend
+from calipers.judging.judge import store_of
 from calipers.ledger import open_ledger
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest
@@ -46,7 +47,7 @@ class Paid(FullBackend):
 async def score(location: str, account: Path, groups: int, seconds: float) -> None:
     with open_ledger(location) as ledger:
         async with calipers.Judge(Paid(account, seconds), ledger=ledger, concurrency=8) as judge:
-            _ = judge.store  # begins the run
+            store_of(judge)  # begins the run
             print("ready", flush=True)  # noqa: T201 - the parent process waits for it
             sys.stdin.readline()
             given = (group_of(FOUR, group_id=f"g{number}", question=f"{number} + 1?") for number in range(groups))

@@ -16,7 +16,7 @@ from calipers.config.settings import Settings
 from calipers.errors import InputError
 from calipers.interfaces import Backend
 from calipers.judging.api import check_or_continue
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, store_of
 from calipers.rubric import Rubric
 from calipers.rubric.dataset_standards import without_rubrics
 from calipers.types import (
@@ -129,7 +129,7 @@ class JudgeAnswers:
                 await judge.require_answering()
                 self.results.append(result)
                 yield result
-            self.reused = judge.store.reused
+            self.reused = store_of(judge).reused
         finally:
             judge.close()
 

@@ -8,32 +8,27 @@ from __future__ import annotations
 
 import sys
 from difflib import get_close_matches
+from itertools import groupby
 
 import click
 
 from calipers._version import __version__
 from calipers.cli.messages import Interrupted, print_log_with, print_message
 from calipers.cli.options import Commands, command_tables
-from calipers.cli.settings_file import mistyped_variables, use_settings_file
+from calipers.cli.settings_file import flags_of, mistyped_variables, use_settings_file
 from calipers.errors import CalipersError
 
 _INTERRUPTED = 130
 
 
 class _App(click.Group):
-    """The command ``calipers``. Its help names the commands that a user needs first; no command is imported for it."""
-
-    first = ("score", "show", "report", "doctor", "calibrate")
+    """The command ``calipers``. No command is imported for its help."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """Write the commands to the help in two sections."""
-        tables = command_tables()
-        for heading, names in (
-            ("Commands that you need first", self.first),
-            ("Other commands", [name for name in tables if name not in self.first]),
-        ):
+        """Write the commands to the help under their headings."""
+        for heading, tables in groupby(command_tables().items(), key=lambda entry: entry[1]["heading"]):
             with formatter.section(heading):
-                formatter.write_dl([(name, tables[name]["short"]) for name in names])
+                formatter.write_dl([(name, table["short"]) for name, table in tables])
 
 
 @click.group(
@@ -51,17 +46,18 @@ class _App(click.Group):
 @click.option(
     "--log-level",
     type=click.Choice(("debug", "info", "warning", "error"), case_sensitive=False),
+    metavar="LEVEL",
     envvar="CALIPERS_LOG_LEVEL",
-    help="Print to stderr what the logger 'calipers' tells from this level on: info for what is agreed with servers, "
-    "debug for every retry.  [default: warning]",
+    help="Print calipers' log from this level on: debug (every retry), info, warning or error. [default: warning]",
 )
 @click.pass_context
 def app(context: click.Context, config: str | None, log_level: str | None) -> None:
     """Turn LLM judges' opinions into rewards a GRPO trainer can trust.
 
-    Every flag of a command can also be set in a settings file (as a key, e.g. orders = 2) and as an environment
-    variable (CALIPERS_BASE_URL). Flags win over the environment, the environment over the file. ./calipers.toml is read
-    unless --config names another file; it may not set addresses, files and request parameters: they need --config.
+    calipers COMMAND --help shows a command's everyday options, and --help-all shows all. Each flag is also a key of a
+    settings file (orders = 2) and an environment variable (CALIPERS_ORDERS). A flag wins over the environment, and the
+    environment over the file. Without --config, ./calipers.toml is read; it may not set addresses, files and request
+    parameters.
     """
     if log_level is not None:
         context.with_resource(print_log_with(print_message, level=log_level))
@@ -72,20 +68,23 @@ def app(context: click.Context, config: str | None, log_level: str | None) -> No
 
 
 def _with_place(error: click.ClickException) -> click.ClickException:
-    """Return an error that says where an option belongs which a command does not have: of ``calipers`` itself, before
-    the command; like none of the command's, perhaps in the request to the judge.
+    """Return an error that says where an option belongs: of ``calipers`` itself, before the command; of a command,
+    behind it; like none of the command's, perhaps in the request to the judge.
     """
-    if not isinstance(error, click.NoSuchOption) or error.ctx is None or error.ctx.parent is None:
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error
-    name = error.option_name
-    if not any(name in option.opts for option in app.params):
-        known = [flag for option in error.ctx.command.params for flag in option.opts]
-        if "--param" not in known or get_close_matches(name, known, n=1, cutoff=0.75):
-            return error
-        parameter = f"--param {name.lstrip('-').replace('-', '_')}=VALUE"
-        return click.UsageError(f"No such option {name!r}. Does the server take it? {parameter}", error.ctx)
-    command = error.ctx.command_path.removeprefix("calipers ")
-    return click.UsageError(f"{name} belongs before the command: calipers {name} ... {command} ...", error.ctx)
+    flag, context = error.option_name.removeprefix("--"), error.ctx
+    if context.parent is None:
+        of = next((name for name, command in app.commands.items() if flag in flags_of(command)), None)
+        problem = of and f"--{flag} belongs behind the command: calipers {of} ... --{flag} ..."
+    elif any(f"--{flag}" in option.opts for option in app.params):
+        command = context.command_path.removeprefix("calipers ")
+        problem = f"--{flag} belongs before the command: calipers --{flag} ... {command} ..."
+    elif "param" in (known := flags_of(context.command)) and not get_close_matches(flag, known, n=1, cutoff=0.75):
+        problem = f"No such option --{flag}. Does the server take it? --param {flag.replace('-', '_')}=VALUE"
+    else:
+        return error
+    return error if problem is None else click.UsageError(problem, context)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from calipers.errors import ConfigError
 def require_estimate(options: Mapping[str, Any]) -> None:
     """Raise ConfigError for ``--reply-tokens`` without ``--estimate``."""
     if options["reply_tokens"] is not None and not options["estimate"]:
-        raise ConfigError("--reply-tokens is about --estimate: give that, too, or leave it out")
+        raise ConfigError("--reply-tokens has no effect without --estimate: give that too, or leave it out")
 
 
 def print_estimate(

@@ -1,7 +1,7 @@
 """Builds the commands that ``commands.toml`` declares, and reads the values of their options.
 
-An option of a command is declared as an option of a judge is. Environment variables and calipers.toml set both, and
-``--help`` shows the everyday ones under the headings of their sections.
+An option of a command is declared as an option of a judge is. Environment variables and calipers.toml set both.
+``--help`` fits on a screen: everyday options, the first sentence of each. ``--help-all`` shows everything.
 """
 
 from __future__ import annotations
@@ -29,24 +29,47 @@ from calipers.registry import Registry, load_object
 
 EMBEDDED: Final = "embedded"
 _EVERYDAY: Final = frozenset({
-    "base_url", "budget", "concurrency", "judge", "ledger", "orders", "params", "protocol", "reward", "rubric", "seed",
+    "base_url", "budget", "concurrency", "judge", "ledger", "max_tokens", "orders", "params", "price", "protocol",
+    "reward", "rubric", "timeout",
 })  # fmt: skip
-"""The options of a judge that ``--help`` shows; ``--help-all`` shows the others."""
+"""The options of a judge that ``--help`` shows."""
 _GUARDED: Final = frozenset({"URL", "FILE", "DIR", "OUT", "NAME=VALUE"})
 """Placeholders of options that name a file or an address, or change a request."""
 _REST: Final = "Options"
-_ALL: Final = "calipers.help.all"
+ALL: Final = "calipers.help.all"
+"""Set in the ``meta`` of a context whose help shows all options."""
 
 
 class CommandOption(click.Option):
-    """An option of a command, shown in the help under the heading ``section``; ``rare`` ones by ``--help-all`` only.
+    """An option of a command. ``rare`` ones are shown by ``--help-all`` only, under the heading ``section``.
 
     ``guarded`` options are set by calipers.toml only if the user named that file.
     """
 
-    def __init__(self, names: Sequence[str], *, section: str, guarded: bool, rare: bool, **attributes: Any) -> None:
+    def __init__(self, names: Sequence[str], option: Option, *, guarded: bool, rare: bool, **attributes: Any) -> None:
         super().__init__(names, **attributes)
-        self.section, self.guarded, self.rare = section or _REST, guarded, rare
+        self.section, self.guarded, self.rare = option.section or _REST, guarded, rare
+        self._option = option
+        default = option.unset or attributes.get("default", "")
+        default = f"{default:g}" if isinstance(default, float) else str(default)
+        self._default = default and f"default: {default}"
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the flag with its placeholder, and its help: the first sentence, or all of it."""
+        whole, text = ctx.meta.get(ALL), str(self.help)
+        if self.rare and not whole:
+            return None
+        text = text if whole else f"{text.partition('. ')[0].removesuffix('.')}."
+        choices = ", ".join(getattr(self.type, "choices", ()))
+        facts = [choices if choices != self.metavar else "", "required" if self.required else self._default]
+        if whole:
+            facts += [self._option.range.partition(" number ")[2], "may be repeated" if self.multiple else ""]
+        shown = "; ".join(filter(None, facts))
+        return f"{', '.join(self.opts)} {self.metavar or ''}".rstrip(), f"{text} [{shown}]" if shown else text
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
+        """Return a required option for the line of usage."""
+        return [f"{self.opts[0]} {self.metavar}"] if self.required else []
 
     def get_error_hint(self, ctx: click.Context | None) -> str:
         """Return the option's name for an error message, and where a value is from that nobody typed."""
@@ -58,12 +81,17 @@ class CommandOption(click.Option):
 
 
 class _RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versions have no type arguments
-    """A name in ``registry``, by calipers or another package. The help lists the names."""
+    """A name in ``registry``, which other packages add to: it is searched when it is needed."""
 
     name = "name"
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+
+    @property
+    def choices(self) -> list[str]:
+        """All names, for the help."""
+        return self._registry.names()
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name unchanged; fail if the registry does not have it."""
@@ -72,10 +100,6 @@ class _RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versi
             hint = "" if near is None else f"; did you mean {near}?"
             self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}{hint}", param, ctx)
         return str(value)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - click's
-        """Return all names in the registry, as the help shows them."""
-        return f"[{'|'.join(self._registry.names())}]"
 
 
 class _FiniteRange(click.FloatRange):
@@ -87,10 +111,6 @@ class _FiniteRange(click.FloatRange):
         if not isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
-
-    def _describe_range(self) -> str:
-        """Return the range for --help: click shows one without bounds as "x<=None"."""
-        return "" if self.min is self.max is None else super()._describe_range()
 
 
 class _InputFile(click.ParamType):  # type: ignore[type-arg]  # as above
@@ -111,7 +131,7 @@ class Command(click.Command):
     def __init__(self, name: str, table: Mapping[str, Any]) -> None:
         show_all = click.Option(
             ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
-            help="Show all options and exit.",
+            help="Show all options, and the whole help of each.",
         )  # fmt: skip
         params = [*map(_argument, table.get("arguments", ())), *_options(table), show_all]
 
@@ -121,21 +141,20 @@ class Command(click.Command):
         super().__init__(name, callback=run, params=params, help=_help(table), short_help=table["short"])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options to the help, section by section."""
+        """Write the everyday options to the help as a list, or all options section by section."""
         sections: dict[str, list[tuple[str, str]]] = {_REST: []}
         for option in self.get_params(ctx):
-            shown = option.get_help_record(ctx) if isinstance(option, click.Option) else None
-            if shown is not None and (ctx.meta.get(_ALL) or not getattr(option, "rare", False)):
-                sections.setdefault(getattr(option, "section", _REST), []).append(shown)
+            if isinstance(option, click.Option) and (record := option.get_help_record(ctx)):
+                section = getattr(option, "section", _REST) if ctx.meta.get(ALL) else _REST
+                sections.setdefault(section, []).append(record)
         for heading, records in sections.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
 
 def _show_all(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
     if value:
-        context.meta[_ALL] = True
+        context.meta[ALL] = True
         click.echo(context.get_help())
         context.exit()
 
@@ -235,16 +254,13 @@ def _declared(key: str, row: Mapping[str, Any]) -> CommandOption:
 
 def _option(option: Option, more: Mapping[str, Any]) -> CommandOption:
     """Return the flag of an option, with what a command's table says of it beside the fields of Option."""
-    unset = f" [default: {option.unset}]" if option.unset and not option.off and not more.get("required") else ""
-    repeated = " May be repeated." if option.many and "repeated" not in option.help else ""
     attributes: dict[str, Any] = {
         "envvar": "CALIPERS_" + option.flag.replace("-", "_").upper(),
-        "help": f"{option.off or option.help}{repeated}{unset}",
-        "metavar": option.metavar or ("N" if option.kind in {"whole", "number"} else None),
+        "help": option.off or option.help,
+        "metavar": option.metavar or _PLACEHOLDERS.get(option.kind),
         "multiple": option.many,
         "required": more.get("required", False),
         "type": _InputFile() if more.get("exists") else _type(option),
-        "section": option.section,
         "rare": more.get("rare", False),
         "guarded": option.named or option.metavar in _GUARDED or more.get("exists", False),
     }
@@ -253,9 +269,12 @@ def _option(option: Option, more: Mapping[str, Any]) -> CommandOption:
     elif option.kind == "flag":
         attributes["is_flag"] = True  # is_flag=False, given explicitly, makes click accept the option without its value
     elif option.default is not None and not option.unset:
-        attributes |= {"default": str(option.default) if option.reads else option.default, "show_default": True}
+        attributes["default"] = str(option.default) if option.reads else option.default
     names = [*([more["name"]] if "name" in more else []), *more.get("short", ()), f"--{option.flag}"]
-    return CommandOption(names, **attributes)
+    return CommandOption(names, option, **attributes)
+
+
+_PLACEHOLDERS: Final[Mapping[str, str]] = {"whole": "N", "number": "N", "choice": "NAME"}
 
 
 def _type(option: Option) -> Any:

@@ -26,7 +26,7 @@ from calipers.inputs.records import read_json_lines
 from calipers.judging.api import check_or_continue
 from calipers.judging.describe import describe_result
 from calipers.judging.hybrid import Hybrid
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, has_recorded_answers, replaying_judge, store_of
 from calipers.ledger import Replayer, open_ledger
 from calipers.rubric.dataset_standards import read_standards, text_of_reference
 from calipers.trainers.rows import rubric_text_with_reference
@@ -113,7 +113,7 @@ async def _score(run: ScoreRun) -> int:
         output = stack.enter_context(run.older or Output(run.out, kept=run.kept))
         # If the ledger has answers, a judge that refuses every question stops nothing: groups without recorded answers
         # fail.
-        stops = not judge.has_recorded_answers()
+        stops = not has_recorded_answers(judge)
         # Closed before the ledger, so that calls in flight can still be recorded.
         results: Any = rules.scoring(judge).score_groups(run.asked(rules.prepared(source, on_error)), ordered=True)
         stack.push_async_callback(results.aclose)
@@ -122,8 +122,13 @@ async def _score(run: ScoreRun) -> int:
                 await judge.require_answering()
             run.add(output, result)
         if run.bad.count and not run.report.groups and run.older is None:
-            raise InputError("no group in it can be read; nothing was written", source=run.groups)
-        reused = judge.store.reused
+            problem = (
+                "no group in it can be read; nothing was written. For rollouts of other libraries: calipers convert"
+            )
+            raise InputError(problem, source=run.groups)
+        if run.older is not None and not report.groups:
+            report.say(f"Every group in {run.out} is scored: nothing was judged.")
+        reused = store_of(judge).reused
     return run.end(reused=reused)
 
 
@@ -215,7 +220,7 @@ def replay(ledger: str, out: str, run: int | None, *, force: bool) -> int:
 async def _replay(location: str, out: str, run: int | None) -> int:
     with open_ledger(location, create=False) as ledger:
         store = Replayer(ledger, run)
-        judge = Judge.replaying(Settings.of(store.recorded.settings), store)
+        judge = replaying_judge(Settings.of(store.recorded.settings), store)
         report = Report(Terminal(stderr=True), total=None, live=not _shows_results(out))
         with report, Output(out, kept="Nothing in the ledger has changed.") as output:
             async for result in judge.score_groups(store.groups(), ordered=True):

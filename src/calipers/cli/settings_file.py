@@ -62,7 +62,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _defaults(content: Mapping[str, Any], app: click.Group, command: str, *, trusted: bool) -> dict[str, Any]:
     """Return the values of the file for a command, in click's ``default_map`` form. All keys are checked."""
-    commands = {name: _options(entry) for name, entry in app.commands.items()}
+    commands = {name: flags_of(entry) for name, entry in app.commands.items()}
     known = {flag for options in commands.values() for flag in options}
     # `rubric` is both a command and a flag: a table is for the command, any other value for the flag.
     tables = {key: value for key, value in content.items() if key in commands and isinstance(value, Mapping)}
@@ -105,10 +105,10 @@ def _value(flag: str, option: click.Option, value: Any, *, trusted: bool) -> Any
     return texts if option.multiple else texts[0]
 
 
-def _options(command: click.Command) -> dict[str, click.Option]:
+def flags_of(command: click.Command) -> dict[str, click.Option]:
     """Return the options of a command by flag; for a group, those of all its commands."""
     if isinstance(command, click.Group):
-        return {flag: flag_type for inner in command.commands.values() for flag, flag_type in _options(inner).items()}
+        return {flag: flag_type for inner in command.commands.values() for flag, flag_type in flags_of(inner).items()}
     options = (param for param in command.params if isinstance(param, click.Option))
     return {name.removeprefix("--"): option for option in options for name in option.opts if name.startswith("--")}
 
@@ -137,7 +137,7 @@ def _require_known(key: str, known: Collection[str], command: str = "") -> None:
 def mistyped_variables(app: click.Group) -> Iterator[tuple[str, str]]:
     """Return each variable of the environment that is almost one of calipers', with the one that was probably meant."""
     variables = [name.removeprefix(_PREFIX) for name in os.environ if name.startswith(_PREFIX)]
-    known = {_flag(flag) for command in app.commands.values() for flag in _options(command)} if variables else set()
+    known = {_flag(flag) for command in app.commands.values() for flag in flags_of(command)} if variables else set()
     known |= set(_OF_CALIPERS)
     for name in variables:
         flag = _flag(name.lower())

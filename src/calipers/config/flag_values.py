@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,9 +63,8 @@ def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, An
     return pairs
 
 
-def read_params(texts: Sequence[str]) -> dict[str, Any]:
-    """Read a judge's option of request parameters, which ``--param`` gives."""
-    return read_pairs(texts, flag="--param", example="temperature=0")
+read_params: Final = partial(read_pairs, flag="--param", example="temperature=0")
+read_gradings: Final = partial(read_pairs, flag="--grading", example="mode=relative")
 
 
 def read_headers(texts: Sequence[str]) -> dict[str, str]:
@@ -76,11 +76,6 @@ def read_headers(texts: Sequence[str]) -> dict[str, str]:
             raise ConfigError("--header: write NAME=VALUE, as in X-Team=search")
         headers[name.strip()] = value.strip()
     return headers
-
-
-def read_gradings(texts: Sequence[str]) -> dict[str, Any]:
-    """Read a judge's option ``grading`` from the fields given with ``--grading``."""
-    return read_pairs(texts, flag="--grading", example="mode=relative")
 
 
 def read_budget(texts: Sequence[str]) -> dict[str, float]:
@@ -108,10 +103,11 @@ _BUDGETS: Final = {"usd": "usd=5", "tokens": "tokens=2e6", "calls": "calls=1000"
 
 def read_price(text: str) -> tuple[float, ...]:
     """Read the judge's option ``--price``: ``INPUT,OUTPUT[,CACHED]`` in US dollars per million tokens."""
-    return _numbers(
-        text,
-        f"--price {text}: write INPUT,OUTPUT or INPUT,OUTPUT,CACHED in US dollars per million tokens, as in 0.25,2",
-    )
+    problem = f"--price {text}: write IN,OUT or IN,OUT,CACHED in US dollars per million tokens, as in 0.25,2"
+    numbers = _numbers(text, problem)
+    if len(numbers) not in {2, 3}:
+        raise ConfigError(problem)
+    return numbers
 
 
 def read_weights(text: str) -> tuple[float, ...]:

@@ -131,11 +131,12 @@ def with_flags(text: str) -> str:
     names = "|".join(sorted(flags, key=len, reverse=True))
     fields = "|".join(option.key for option in shown if option.metavar == "KEY=VALUE")
     value = r"""'[^']*'|"[^"]*"|\{[^}]*\}|\[[^]]*\]|[^\s,;:)]*"""
-    pattern = rf"""(?<![\w.`'"?&-])(?:({fields}): (?=\w+=)(\S+)|({names})=({value}))"""
+    pattern = rf"""(?<![\w.`'"?&-])(?:({fields}): (?=\w+=)(\S+)|({names})=({value})|(\w+: \w+)(?=: ))"""
 
     def flag(match: re.Match[str]) -> str:
-        option = flags[match[1] or match[3]]
-        value = match[2] or ("" if option.kind == "flag" else match[4].strip("'\""))
+        if (option := flags.get(match[1] or match[3] or match[5])) is None:
+            return match[0]
+        value = match[2] or ("" if option.kind == "flag" else (match[4] or "").strip("'\""))
         return f"--{option.flag} {value}".rstrip()
 
     return re.sub(pattern, flag, text)

@@ -87,11 +87,6 @@ class Option:
         return frozenset({self.name, self.key}) - {""}
 
     @property
-    def variable(self) -> str:
-        """The environment variable that sets this option, such as ``CALIPERS_MAX_TOKENS``."""
-        return "CALIPERS_" + self.flag.replace("-", "_").upper()
-
-    @property
     def record(self) -> str:
         """The key of this option in the ledger's record of a run, such as ``"resolve.most"``; empty if it is not
         recorded.

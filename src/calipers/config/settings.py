@@ -160,10 +160,7 @@ class Settings(Everyday):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings of a judge as plain data.
-
-        The ledger records them.
-        """
+        """Return the settings of a judge as plain data, as the ledger records them."""
         record: dict[str, Any] = {name: getattr(self, name) for name in _OF_THE_RUN}
         record |= {"judges": [asdict(judge) for judge in self.judges], "experience": _plain_data(self.experience)}
         record["rubric"] = _plain_data(self.rubric)

@@ -29,7 +29,7 @@ from calipers.drafting.criteria import (
 )
 from calipers.errors import BackendError, InputError
 from calipers.interfaces import Backend
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, store_of
 from calipers.ledger import WritableLedger
 from calipers.render import render
 from calipers.rubric.dataset_standards import without_rubrics
@@ -80,7 +80,7 @@ async def draft(
     calls: Calls = options_in_group("calls", judge_arguments(chosen).get("calls"))
     bare = connect(judge, base_url=base_url, api_key=api_key, timeout=calls.timeout)
     asked = Limited(bare, attempts=calls.attempts if isinstance(judge, str) else None)
-    store = Judge.of(chosen).store
+    store = store_of(Judge.of(chosen))
     reasons: list[str] = []
     problems: list[str] = []
 

@@ -13,7 +13,7 @@ from calipers.config.options import GROUPS, flat_options
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Backend
 from calipers.judging.instances import judges_in
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, has_recorded_answers
 from calipers.types import GroupResult, Rubric
 from calipers.types.encoding import as_sentence
 
@@ -117,6 +117,6 @@ async def check_or_continue(judge: Judge) -> Sequence[str]:
     try:
         return await judge.check()
     except ConfigError as error:
-        if not judge.has_recorded_answers():
+        if not has_recorded_answers(judge):
             raise
         return [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]

@@ -19,7 +19,7 @@ from calipers.config.arguments import require_one_of
 from calipers.errors import ConfigError
 from calipers.inputs import as_group
 from calipers.interfaces import Backend, Verifier
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, store_of
 from calipers.judging.results import group_status, keys_carried_over
 from calipers.judging.streaming import stream_groups
 from calipers.rewards.reliability import reliability_of
@@ -121,7 +121,7 @@ class Hybrid:
 
     def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
         # Called in input order, before anything is awaited: the first group of the input identifies a run.
-        self.judge.begin_run_with(group)
+        store_of(self.judge, group)
         return self._score(group)
 
     async def _score(self, given: TrajectoryGroup) -> GroupResult:

@@ -78,7 +78,8 @@ class Judge:
     groups that bring none: text or, for ``protocol="checklist"``, criteria (a Rubric, its object, or the Path of its
     file).
 
-    Safe to use from several event loops, and pickled as its configuration. Raises ConfigError, before any token is
+    ``settings`` and ``concurrency`` are what the arguments became. Safe to use from several event loops, and pickled as
+    its configuration. Raises ConfigError, before any token is
     spent, for options that cannot work.
     """
 
@@ -137,17 +138,6 @@ class Judge:
         require_switched_on(flat)
         return cls(**judge_arguments(flat))
 
-    @classmethod
-    def replaying(cls, settings: Settings, store: Store, *, parse: Parse | None = None) -> Self:
-        """Build a judge for judging again (a replay): as ``settings`` say, with answers from ``store`` only."""
-        if settings.custom_parse and parse is None:
-            raise ConfigError(
-                "a parse= function read the replies of this run: replay it from Python, with that function"
-            )
-        judge = cls.__new__(cls)
-        judge._assemble(settings, recorded_judges(settings), store, parse, 1)  # noqa: SLF001 - another constructor
-        return judge
-
     def __repr__(self) -> str:
         """Show the judges' names, without passwords, and how a group is asked about."""
         names, chosen = [judge.judge for judge in self.settings.judges], self.settings
@@ -171,15 +161,6 @@ class Judge:
                 "every process opens for itself"
             )
         return _built, (type(self), self._options)
-
-    @property
-    def store(self) -> Store:
-        """The store that records answers; with a ledger, the first use of this property begins the run."""
-        return self._store or self._begin_run(None)
-
-    def begin_run_with(self, group: TrajectoryGroup) -> Store:
-        """Begin judging with ``group``, which identifies the run, unless the run has begun. Returns the run's store."""
-        return self._store or self._begin_run(group)
 
     def _begin_run(self, first: TrajectoryGroup | None) -> Store:
         """Begin the run with its ``first`` group; only the first of several threads does so."""
@@ -226,7 +207,7 @@ class Judge:
     async def _judge(self, group: TrajectoryGroup) -> GroupResult:
         """Judge a group: number it, hide what is not judged, render it, ask, assemble the result, and record it."""
         # Called in input order, and nothing is awaited before: a group's number in the ledger is its input position.
-        store = self._store or self._begin_run(group)
+        store = store_of(self, group)
         number = await store.begin()
         with self._lock:
             self._begun = max(self._begun, number + 1)
@@ -274,7 +255,7 @@ class Judge:
         If there is nothing to compare, the judge is not asked and the reward is constant.
         """
         warnings = (*unused_content_warnings(group, settings), *settings.warnings)
-        store, written = self.store, None
+        store, written = store_of(self), None
         answered: tuple[Answered, ...] = ()
         if settings.criteria.mode != "off" and is_judged(view, settings):
             from calipers.judging.task_criteria import settings_with_criteria  # noqa: PLC0415 - few judges write any
@@ -311,7 +292,7 @@ class Judge:
         The windows apply to groups that begin from now on. The changed settings are recorded, so that a replay has them
         from the beginning.
         """
-        is_due, store = False, self.store
+        is_due, store = False, store_of(self)
         if not self._judges.all_answered:
             self._judges.count_outcomes(answered)
         for answer in answered:
@@ -346,10 +327,6 @@ class Judge:
         """
         self._judges.require_answering()
 
-    def has_recorded_answers(self) -> bool:
-        """Whether judging finds recorded answers of any of this Judge's judges in the ledger."""
-        return self._ledger is not None and any(has_answers(self._ledger, judge.bare) for judge in self._judges)
-
     def close(self) -> None:
         """At the end of judging, close the ledger if this judge opened it. Connections close with their event loop."""
         if self._ledger is not None and self._owns_ledger:
@@ -362,6 +339,26 @@ class Judge:
         for judge in self._judges:
             await judge.aclose()
         self.close()
+
+
+def store_of(judge: Judge, first: TrajectoryGroup | None = None) -> Store:
+    """Return the store that records a judge's answers. The first use begins the run, which ``first`` identifies."""
+    return judge._store or judge._begin_run(first)  # noqa: SLF001 - of this module
+
+
+def replaying_judge(settings: Settings, store: Store, *, parse: Parse | None = None) -> Judge:
+    """Build a judge for judging again (a replay): as ``settings`` say, with answers from ``store`` only."""
+    if settings.custom_parse and parse is None:
+        raise ConfigError("a parse= function read the replies of this run: replay it from Python, with that function")
+    judge = Judge.__new__(Judge)
+    judge._assemble(settings, recorded_judges(settings), store, parse, 1)  # noqa: SLF001 - another constructor
+    return judge
+
+
+def has_recorded_answers(judge: Judge) -> bool:
+    """Whether judging finds recorded answers of any judge of ``judge`` in the ledger."""
+    ledger, members = judge._ledger, judge._judges  # noqa: SLF001 - of this module
+    return ledger is not None and any(has_answers(ledger, member.bare) for member in members)
 
 
 def _built(kind: type[Judge], options: JudgeOptions) -> Judge:

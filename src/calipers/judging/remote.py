@@ -14,7 +14,7 @@ from calipers.config.settings import Settings
 from calipers.errors import ConfigError, LedgerError
 from calipers.interfaces import FullBackend, Store
 from calipers.judging.api import check_or_continue
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, replaying_judge, store_of
 from calipers.protocols.question import Parse
 from calipers.types import (
     Answered,
@@ -53,7 +53,7 @@ class SharedJudge(Judge):
                 f"{', '.join(names)} only works where one process judges all groups: leave it out, or judge without Ray"
             )
         warnings = list(await check_or_continue(self))
-        _ = self.store if first is None else self.begin_run_with(first)
+        store_of(self, first)
         return warnings
 
     def begin(self, last: int) -> Settings:
@@ -66,7 +66,7 @@ class SharedJudge(Judge):
         """Return the answer to a request about group ``number``, from the ledger or from the judge, or the error."""
         judge = self._judges[request.ask.slot]
         try:
-            completion = await self.store.answer(number, request, judge.backend)
+            completion = await store_of(self).answer(number, request, judge.backend)
         except Exception as error:  # noqa: BLE001 - raised in the process that asks
             return error
         return replace(completion, sent=None)
@@ -75,11 +75,11 @@ class SharedJudge(Judge):
         """Record how the questions about group ``number`` ended, and its result. Raises LedgerError."""
         answered = [Answered(request.ask, ended) for request, ended in notes]
         for request, ended in notes:
-            await self.store.note(number, request, ended)
+            await store_of(self).note(number, request, ended)
             if isinstance(ended, Failure) and ended.window is not None:
                 self._judges[request.ask.slot].window.learn_from_refusal(ended.window)
         self._learn(answered)
-        await self.store.finish(number, group, result)
+        await store_of(self).finish(number, group, result)
 
 
 class Owner(Protocol):
@@ -102,7 +102,7 @@ class Batch:
 
 def judge_of_batch(owner: Owner, batch: Batch, *, parse: Parse | None = None) -> Judge:
     """Return a Judge for the groups of ``batch``, in their order, whose questions ``owner`` asks and records."""
-    return Judge.replaying(batch.settings, RemoteStore(owner, batch.numbers), parse=parse)
+    return replaying_judge(batch.settings, RemoteStore(owner, batch.numbers), parse=parse)
 
 
 class RemoteStore(Store):

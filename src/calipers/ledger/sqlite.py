@@ -390,7 +390,7 @@ def ledger_path(location: str | Path) -> Path:
         return Path(text.removeprefix("sqlite:///"))
     if "://" in text:
         raise LedgerError(
-            f"{text.partition('://')[0]}://: a ledger file is SQLite only; write a path, sqlite:///FILE "
-            "or postgresql://HOST/DATABASE"
+            f"{text.partition('://')[0]}:// is no address of a ledger: write a path, sqlite:///FILE or "
+            "postgresql://HOST/DATABASE"
         )
     return Path(text)

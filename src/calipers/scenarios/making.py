@@ -23,7 +23,7 @@ from calipers.criteria.checks import length_of, overlap, words_of
 from calipers.errors import BackendError, ConfigError, InputError
 from calipers.guard.injection import find_attacks
 from calipers.interfaces import Backend, FullBackend, Store
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, store_of
 from calipers.ledger import WritableLedger
 from calipers.protocols.question import message_content, object_schema
 from calipers.render import compose, render
@@ -283,4 +283,4 @@ def connected_writer(
     bare = connect(model, base_url=base_url, api_key=None, timeout=calls.timeout)
     backend = Limited(bare, attempts=calls.attempts if isinstance(model, str) else None)
     limit = {} if calls.max_tokens is None else {"max_tokens": calls.max_tokens}
-    return Writer(backend, Judge.of(chosen).store, {**limit, **(calls.params or {})})
+    return Writer(backend, store_of(Judge.of(chosen)), {**limit, **(calls.params or {})})

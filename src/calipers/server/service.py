@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from calipers.errors import CalipersError, InputError
 from calipers.guard.injection import find_attacks
-from calipers.judging.judge import Judge
+from calipers.judging.judge import Judge, store_of
 from calipers.ledger import WritableLedger, open_ledger
 from calipers.monitoring.monitor import Monitor
 from calipers.server.collector import Collector, Whole
@@ -51,7 +51,7 @@ class Tenant:
         self.monitor = Monitor(every=_HEALTH_EVERY, batches=False, in_pieces=True)
         self.ledger = None if ledger is None else open_ledger(ledger)
         self.judge = make_judge(self.ledger, self.monitor)
-        _ = self.judge.store  # begins the run: with the first group, a locked ledger would hold up the event loop
+        store_of(self.judge)  # begins the run: with the first group, a locked ledger would hold up the event loop
         self.run = JudgedRun(self.judge, patience=limits.patience, min_scored=limits.quorum)
         self.float_run = run_for_floats(self.judge, patience=limits.patience)
         self.own = Collector(

@@ -243,7 +243,7 @@ def _each(values: Any, name: str, read: Callable[[Any], _T]) -> tuple[_T, ...]:
     if values is None:
         return ()
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
-        raise ConfigError(f"{name}: give a list")
+        raise ConfigError(f"{name}: give a list, as in {name} = [...]")
     read_values = []
     for place, value in enumerate(values):
         try:

@@ -90,9 +90,9 @@ def request_target(
         usable = False
     if not usable:
         shown = url[:100].rpartition("@")[2]  # without a password
-        where = f"{named_by} says {shown!r}, which" if named_by else f"the base URL {shown!r}"
-        hint = "" if url else "; leave it out if none is meant"
-        raise ConfigError(f"{where} is no address that begins with http:// or https://{hint}")
+        where = f"{named_by} is {shown!r}, which" if named_by else f"the base URL {shown!r}"
+        remedy = "write it as http://localhost:8000/v1" if url else "leave it out if none is meant"
+        raise ConfigError(f"{where} is no address that begins with http:// or https://; {remedy}")
     return RequestTarget(url.rstrip("/"), key, key_variable, named_by)
 
 
