@@ -87,6 +87,7 @@ def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
         "[[A]]\nReason: shorter than B": "A", "I choose A over B.": "A",
         "Output (a) is better than Output (b).": "A", "Output (a) is better on style; Output (b) wins.": None,
         "Output (a) is better than Output (b) on style, but it is wrong.": None,
+        "Therefore, Output (a) is better only in tone.": None,
         "Is it so? Output (a) is better? No.": None,
     }  # fmt: skip
     assert {text: extract_choice(text, ["A", "B"], tie="C").choice for text in cases} == cases

@@ -99,7 +99,10 @@ _KEYS: Final = frozenset(
     {"choice", "winner", "verdict", "preference", "preferred", "selection", "answer", "result", "decision"}
 )
 _LABELLED: Final = rf"(?:(?:my|the|final|overall|your)\s){{0,3}}(?:{'|'.join(sorted(_KEYS))})"
-_BETTER: Final = r"\sis\s(?:the\s)?better\b(?![^.!?\n]*(?:[;:–—?]|,\sbut\b))"
+_BETTER: Final = (
+    rf"\sis\s(?:the\s)?better(?=(?:\s(?:\w+\s)?{NOUN}|\sthan\s[^.,!?;\n]{{1,30}})?(?:[.!,]|\s*$)"
+    r"|\s(?:because|as|since|for)\b)(?![^.!?\n]*(?:[;:–—?]|,\s(?:but|worse)\b))"
+)
 _SENTENCE: Final = r"(?:^|(?<=[.!?]\s))"
 
 

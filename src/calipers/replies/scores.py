@@ -275,12 +275,10 @@ _TOPS: Final = ("max_score", "maximum_score", "max", "out_of", "scale")
 _WRAPPERS: Final = frozenset(
     {"attempts", "result", "results", "evaluation", "evaluations", "output", "response", "verdict"}
 )
-_COUNTING: Final = frozenset({"score", "index", "idx", "rank", "position", "place", "confidence", *_TOPS})
-"""Keys of a row whose numbers are no ids."""
+_NO_SCORES: Final = frozenset({"index", "idx", "rank", "position", "place", "confidence", *_TOPS})
 _EXPLAINED: Final = EXPLAINING | {"explanations"}
 _BESIDE: Final = _EXPLAINED | {"scores", "score", "error", "errors", "refusal", *_TOPS}
 """Keys that say nothing about the scores beside them."""
-_NO_NAMES: Final = _COUNTING | EXPLAINING
 _NAMING: Final = re.compile(rf"{NOUN}|(?:\w+_|{NOUN})?(?:id|name|key|label)")
 _ROW: Final = re.compile(
     rf"[\s*_•|-]{{0,8}}(?:\d{{1,3}}[.)]\s[*_`]{{0,3}})?(?P<name>[^:：=|\t]{{1,60}}?)[*_`\"')\]]{{0,4}}\s{{0,3}}(?:[:：=|\t]|\s[–—-]\s|(?<=\))\s)[*_`\s]{{0,6}}"
@@ -516,10 +514,9 @@ class _Reader:
         names = {
             key: match
             for key, value in fields.items()
-            if key not in _NO_NAMES and not isinstance(value, dict | list) and (match := self.names.match(value))
+            if _NAMING.fullmatch(key) and not isinstance(value, dict | list) and (match := self.names.match(value))
         }
-        owners = {match for key, match in names.items() if _NAMING.fullmatch(key)}
-        return set(names), owners
+        return set(names), set(names.values())
 
     # --- lines ---
 
@@ -591,7 +588,7 @@ class _Reader:
         if lines[-1] not in labelled:
             return None
         scored = [match for match in labelled.values() if re.search(r"score|rating", match["label"], re.IGNORECASE)]
-        if not scored and (self.scale[1] >= 100 or plain_key(labelled[lines[-1]]["label"]) in _COUNTING):
+        if not scored and (self.scale[1] >= 100 or plain_key(labelled[lines[-1]]["label"]) in _NO_SCORES):
             raise Rejected("a last line whose label does not say that its number is a score", doubt=True)
         values = {read_value(match["score"], self.scale) for match in scored or labelled.values()}
         if len(values) > 1:

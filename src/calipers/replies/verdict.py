@@ -51,7 +51,7 @@ LABELLED: Final = re.compile(
 )
 _MARK: Final = re.compile(r"\[\[\s?(\w{1,12})\s?\]\]")
 _LINE: Final = re.compile(
-    rf"^[\s*_#-]{{0,6}}{_LABEL}[*_]{{0,3}}\s{{0,2}}(?:is\b)?[:：]?[*_\s]{{0,4}}(?P<word>{_SPELLED})[\s*_.]*$",
+    rf"^[\s*_#-]{{0,6}}{_LABEL}[*_]{{0,3}}\s{{0,2}}(?:is\b)?[:：]?[*_`\s]{{0,4}}(?P<word>{_SPELLED})[\s*_`.]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _FIRST: Final = re.compile(
