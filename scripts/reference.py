@@ -151,7 +151,7 @@ def _command(name: str, command: click.Command, shared: Sequence[str]) -> str:
     if name in _TAKE_JUDGE_OPTIONS:
         also.append("all [options of a judge](options.md)")
     elif of_a_judge:
-        also.append(f"of a [judge's options](options.md) {', '.join(f'`{flag}`' for flag in of_a_judge)}")
+        also.append(f"these [judge options](options.md): {', '.join(f'`{flag}`' for flag in of_a_judge)}")
     if of_many:
         also.append(", ".join(f"`{flag}`" for flag in of_many))
     note = f"\nAlso {'; '.join(also)}.\n" if also else ""

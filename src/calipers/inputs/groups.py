@@ -95,11 +95,11 @@ def _group_object(value: Any) -> Any:
     if not isinstance(listed, list | tuple):
         shown = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
         raise InputError(
-            f"has no list of trajectories but {shown[:200]}; {_meant('trajectories', value)}{_SHAPE}; a row may also "
+            f"has no list of trajectories, only {shown[:200]}; {_meant('trajectories', value)}{_SHAPE}; a row may also "
             f"be one rollout: {_ROLLOUT}"
         )
     if listed and isinstance(listed[0], str):
-        raise InputError(f"the group holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")
+        raise InputError(f"the group holds text, but a trajectory is a list of messages, prompt and answer; {_SHAPE}")
     if listed and _is_message(listed[0]):
         raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
     return value
@@ -281,7 +281,7 @@ def _rubric(value: Any, where: str) -> str | Rubric | None:
 
 def _check_ids(names: list[str]) -> None:
     if not names:
-        raise InputError("has no trajectories; a group needs at least one")
+        raise InputError("the group has no trajectories; it needs at least one")
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise InputError(f"has two trajectories with the id {twice!r}; results are keyed by id, so each needs its own")
