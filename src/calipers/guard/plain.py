@@ -137,5 +137,5 @@ def hidden_texts(raw: str, text: PlainText) -> Iterator[str]:
         yield split_name("\n".join(encoded))
         runs = ["".join(run.split()) + "AAA" for run in encoded]  # the last group may be incomplete
         blobs = [b64decode(run[start : len(run) - (len(run) - start) % 4]) for run in runs for start in range(4)]
-        blobs += [bytes.fromhex(pairs.replace(":", " ")) for pairs in _HEXADECIMAL.findall(raw)]
+        blobs += [bytes.fromhex("".join(pairs.replace(":", " ").split())) for pairs in _HEXADECIMAL.findall(raw)]
         yield "\n".join(text for blob in blobs for text in _DECODED.findall(blob.decode(errors="replace")))

@@ -122,10 +122,10 @@ def require_abilities(settings: Settings, judges: JudgeInstances) -> None:
         if settings.question.expected and not judge.bare.has_logprobs:
             raise ConfigError(f"expected=True needs log-probabilities, and the API of {judge.name} has none")
         if settings.tools.names and not judge.bare.has_tools:
-            known = (
+            remedy = (
                 "name a model behind an OpenAI-compatible server or Anthropic's API (your own Backend sets has_tools)"
             )
-            raise ConfigError(f"tools= needs a judge that calls tools, and {judge.name} does not: {known}")
+            raise ConfigError(f"tools= needs a judge that calls tools, and {judge.name} does not: {remedy}")
     if "python" in settings.tools.names:
         _ = shared_sandbox().layers  # starts it
 

@@ -79,8 +79,7 @@ class Judge:
     file).
 
     ``settings`` and ``concurrency`` are what the arguments became. Safe to use from several event loops, and pickled as
-    its configuration. Raises ConfigError, before any token is
-    spent, for options that cannot work.
+    its configuration. Raises ConfigError, before any token is spent, for options that cannot work.
     """
 
     @takes_options(JudgeOptions)

@@ -125,6 +125,13 @@ def test_an_error_after_a_whole_verdict_still_is_an_error() -> None:
     assert _failure(_stream(_delta("content_filter", content=TEXT), _delta("stop"))).kind == "refused"
 
 
+def test_however_many_ends_a_stream_names_they_are_read_in_bounded_text() -> None:
+    ends = [_delta(("stop", "eos", "a" * 999, "b" * 999)[number % 4], content="x") for number in range(400)]
+    assert len(whole_completion(_stream(*ends))["choices"][0]["finish_reason"]) <= 300
+    natural = [_delta(("stop", "eos")[number % 2], content=letter) for number, letter in enumerate(TEXT)]
+    assert _read(_stream(*natural)).text == TEXT
+
+
 def test_an_event_named_error_is_one_whatever_it_holds() -> None:
     stream = _stream(*chunks(TEXT), done=False) + b'event: error\ndata: {"message": "it broke"}\n\n'
     assert "it broke" in str(_failure(stream))

@@ -91,9 +91,9 @@ def _add_chunk(body: dict[str, Any], choice: dict[str, Any], chunk: Mapping[str,
 
 
 def _add_row(choice: dict[str, Any], row: Mapping[str, Any]) -> None:
-    earlier, reason = choice["finish_reason"], row.get("finish_reason")
-    if reason and reason != earlier:  # an end that was not natural stays so
-        choice["finish_reason"] = f"{earlier} {reason}" if earlier else reason
+    earlier, reason = choice["finish_reason"] or "", str(row.get("finish_reason") or "")[:100]
+    if reason not in earlier:  # an end that was not natural stays so
+        choice["finish_reason"] = f"{earlier} {reason}".strip()[:300]
     logprobs, message = row.get("logprobs"), choice["message"]
     if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
         choice.setdefault("logprobs", {"content": []})["content"] += logprobs["content"]
