@@ -31,6 +31,7 @@ from calipers.replies.names import (
     CONTRADICTED,
     ERROR_BESIDE,
     NOUN,
+    REFUSED,
     REFUSES,
     TWO_VERDICTS,
     WORDS_AROUND,
@@ -201,7 +202,7 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
 # --- explanations ----------------------------------------------------------------------------------------------------
 
 _SCORED: Final = (
-    r"[*_\"'`]{0,3}(?:\s?\([^()\n]{0,20}\))?(?:\s{0,3}[:：=]{1,2}|\s[–—-]\s)[*_\"'`\s]{0,4}"
+    rf"[*_\"'`]{{0,3}}(?:\s?\([^()\n]{{0,20}}\))?(?:\s{{0,3}}[:：=]{{1,2}}|\s[–—-]\s|\sis\s(?={SCORE}\W*\Z))[*_\"'`\s]{{0,4}}"
     rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"\bscores?(?![\w-]){_SCORED}", re.IGNORECASE)
@@ -212,10 +213,12 @@ def _is_contradicted(id_: str, values: Mapping[str, Value], words: str, remark: 
     """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for, or that or
     the ``remark`` about all one labelled by the candidate.
 
-    A score after another candidate's name is that one's; a number off the scale is none. The lowest score beside a
-    refusal to evaluate is no score either.
+    A score after another candidate's name is that one's; a number off the scale is none. No score beside
+    nothing but a refusal to evaluate is one, nor the lowest beside any.
     """
-    if values[id_].number == scale[0] and (REFUSES.match(words) or REFUSES.match(remark)):
+    if REFUSED.fullmatch(words.strip()) or (
+        values[id_].number == scale[0] and (REFUSES.match(words) or REFUSES.match(remark))
+    ):
         return True
     stated = list(_LABELLED.finditer(words[:4000])) if "score" in words.lower() else []
     if id_ in words or id_ in remark:

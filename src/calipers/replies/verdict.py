@@ -21,7 +21,7 @@ from calipers.replies.documents import (
     parse_strict_json,
     plain_key,
 )
-from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, REFUSES, TWO_VERDICTS, WORDS_AROUND, Rejected
+from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, REFUSED, REFUSES, TWO_VERDICTS, WORDS_AROUND, Rejected
 from calipers.replies.text import LIMIT, condense_reply, reply_text, strip_fence
 from calipers.types import Outcome
 
@@ -180,7 +180,7 @@ def read_row(value: Any) -> Row:
         return Row(None, TWO_VERDICTS, doubt=True)
     in_words = {read_scalar(match["word"]).value for text in words for match in LABELLED.finditer(text[:4000])}
     in_words |= {_WORDS[word] for text in words if (word := _folded(text)) in ("met", "not met", "unmet")}
-    is_refusal = row.value is False and any(map(REFUSES.match, words))
+    is_refusal = any(REFUSED.fullmatch(text.strip()) or (not row.value and REFUSES.match(text)) for text in words)
     if isinstance(row.value, bool) and (in_words - {row.value, None} or is_refusal):
         return Row(None, CONTRADICTED, doubt=True)
     reasons = (item for key, item in fields.items() if key in EXPLAINING and isinstance(item, str) and item.strip())
