@@ -174,7 +174,7 @@ def read_row(value: Any) -> Row:
     read = [read_scalar(item) for item in stated]
     words = [item for key, item in fields.items() if isinstance(item, str) and key not in MET_KEYS]
     row = next((row for row in read if row.value is not None), read[0] if read else Row(None, "no verdict in it"))
-    if any(fields.get(key) for key in ("error", "refusal")):
+    if any(fields.get(key) for key in ("error", "refusal", "refused")):
         return Row(None, ERROR_BESIDE, doubt=True)
     if repeated or len({row.value for row in read if row.value is not None}) > 1:
         return Row(None, TWO_VERDICTS, doubt=True)
