@@ -53,6 +53,7 @@ def test_without_an_order_the_ids_are_those_of_the_answer_and_no_position_is_kno
     record = as_record(line)
     assert (record.order, record.ordered, record.cost.shown) == (("a", "b", "c"), False, 3)
     assert as_record(line | {"order": ["c", "b", "a"]}).ordered
+    silent: Any
     for silent in (None, {"scores": {}}, {"ranking": []}, {"winner": "a"}):
         assert "'order' is needed where 'parsed'" in problem_of(line | {"parsed": silent})
 

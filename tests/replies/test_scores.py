@@ -86,6 +86,7 @@ def test_doubt_has_its_reason():
         '{"explanations": {"KB": "I cannot evaluate it"}, "scores": {"KB": 0, "BC": 61}}': "explanation contradicts",
         '{"explanations": {"KB": "Sorry, I cannot evaluate it"}, "scores": {"KB": 10, "BC": 60}}': "contradicts",
         '{"KB": {"score": 90, "reason": "So its score is 30/100."}, "BC": {"score": 10}}': "contradicts",
+        '{"explanations": {"KB": "N/A", "BC": "[null]"}, "scores": {"KB": 0, "BC": 0}}': "explanation contradicts",
         '{"explanations": {"KB": "Score (0-100) - 30", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
         '{"KB": {"score": 90, "reason": "Unlike BC (score: 90)"}, "BC": {"score": 10}}': "explanation contradicts",
         '{"explanations": "KB: 30\\nBC: 10", "scores": ' + OWN + "}": "explanation contradicts",

@@ -68,8 +68,8 @@ TWO_VERDICTS: Final = "two verdicts that differ"
 ERROR_BESIDE: Final = "an error beside the verdict"
 _EVALUATE: Final = r"(?:evaluate|rate|score|grade|judge|assess)d?"
 REFUSES: Final = re.compile(
-    r"\s*(?:as an? [^,.]{0,40}, )?(?:(?:i'm |i am )?sorry|i (?:cannot|can['’]t|won['’]t|am unable|am not able|decline)"
-    rf"|(?:unable to|cannot(?: be)?) {_EVALUATE})\b",
+    r"\s*(?:as an? [^,.]{0,40}, )?(?:(?:i'm |i am )?sorry|i (?:cannot|can['’]t|won['’]t|am unable|am not able"
+    rf"|(?:must )?decline)|(?:unable to|cannot(?: be)?) {_EVALUATE})\b|\W*(?:refused|n/a|null|redacted)\W*\Z",
     re.IGNORECASE,
 )
 """A judge's refusal, in place of an explanation: the lowest value beside it is none."""
