@@ -216,7 +216,7 @@ def _is_contradicted(id_: str, values: Mapping[str, Value], words: str, remark: 
     A score after another candidate's name is that one's; a number off the scale is none. No score beside
     nothing but a refusal to evaluate is one, nor the lowest beside any.
     """
-    if REFUSED.fullmatch(words.strip()) or (
+    if (len(words) < 120 and REFUSED.fullmatch(words.strip())) or (
         values[id_].number == scale[0] and (REFUSES.match(words) or REFUSES.match(remark))
     ):
         return True
