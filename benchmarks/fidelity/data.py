@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from benchmarks.environment import recorded_data
-from calipers.calibration.measures import Flags
+from calipers.calibration.measures import Array, Counts, Flags
 from calipers.calibration.records import Record, as_records
 from calipers.calibration.series import Frame, Series, build_series
 from calipers.inputs import read_groups
@@ -51,6 +51,11 @@ def half(frame: Frame, rows: Sequence[int], salt: int = 0) -> Flags:
     """True for the groups of the development half; drawn from each group's id, so that it is the same everywhere."""
     names = [frame.groups[row].group_id for row in rows]
     return np.array([hashlib.md5(f"{salt}:{name}".encode()).digest()[0] % 2 == 0 for name in names])  # noqa: S324 - a split
+
+
+def depth(calls: Array) -> Counts:
+    """The number of each group's calls with a score; at least 1."""
+    return np.asarray(np.maximum((~np.isnan(calls)).any(axis=2).sum(axis=1), 1))
 
 
 def figure(low_high: tuple[float, float] | None) -> str:

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from benchmarks.fidelity.data import Target, load, selected
+from benchmarks.fidelity.data import Target, depth, load, selected
 from calipers.aggregators.panel_weights import learn_weights, standard_scores
 from calipers.calibration import measures
 from calipers.calibration.measures import Array, mean_of_known
@@ -83,7 +83,9 @@ def measured(name: str, members: Sequence[Array], gold: Array) -> Iterator[Row]:
 
 def _levels(members: Sequence[Array], gold: Array) -> tuple[float, float, float, float, float]:
     starts = range(min(4, max(one.shape[1] for one in members)))
-    scores = [np.array([standard_scores(window_mean(one, start, 1)) for one in members]) for start in starts]
+    scores = [
+        np.array([standard_scores(window_mean(one, depth(one), start, 1)) for one in members]) for start in starts
+    ]
     alone = np.array([mean_of_known(np.array([measures.fidelity(call[n], gold) for call in scores]), axis=0)
                       for n in range(len(members))])  # fmt: skip
 

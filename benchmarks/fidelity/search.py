@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.environment import recorded_data
-from benchmarks.fidelity.data import load, selected
+from benchmarks.fidelity.data import depth, load, selected
 from benchmarks.fidelity.panels import is_natural, shared
 from calipers.aggregators.panel_weights import correlations, learn_weights, standard_scores
 from calipers.calibration import calibrate, measures
@@ -154,8 +154,8 @@ def hindsight(most: int, halves: int) -> str:
     members, gold = shared(*load("rb2_k8"))
     asked, counts = range(len(members)), range(1, most + 1)
     scores = {
-        (place, count): np.nan_to_num([standard_scores(window_mean(members[place], n, count)) for n in range(8)])
-        for place, count in itertools.product(asked, counts)
+        (place, count): np.nan_to_num([standard_scores(window_mean(one, depth(one), n, count)) for n in range(8)])
+        for (place, one), count in itertools.product(enumerate(members), counts)
     }
     levels = [
         correlations(np.tensordot(tenths, calls, axes=1), gold).mean(axis=0)

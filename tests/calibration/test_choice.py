@@ -281,14 +281,82 @@ def test_the_recommended_judge_is_chosen_on_common_groups_and_its_silence_is_tol
     worse = list(rated(FORTY, "worse", 2.0))
     words = calibrate(FORTY, [*better, *worse]).recommendation
     assert tomllib.loads(words)["judge"] == ["better"]
-    assert "# better gave no score in 8 of 40 groups: 8 unrecorded." in words
+    assert "better gave no score in 8 of 40 groups: 8 unrecorded." in words
+
+
+def mute(judge: str, every: list[dict[str, Any]], share: float, *, calls: int = 3) -> list[dict[str, Any]]:
+    """Right about every member that it scores; ``share`` of the scores are missing."""
+    generator, said = random.Random(judge), []
+    for line in rated(every, judge, 0.0, calls=calls):
+        scores = {name: None if generator.random() < share else it for name, it in line["parsed"]["scores"].items()}
+        said.append(line | {"parsed": {"scores": scores}})
+    return said
+
+
+def test_a_way_counts_its_own_failures_and_loses_to_one_that_answers():
+    every = groups(80)
+    said = mute("mute", every, 0.6)
+    for most, calls in ((4, 1), (12, 3)):  # members, as each is asked for itself
+        found = calibrate(every, said, per_group={"calls": most})
+        choice = sure(found.choice)
+        kept: dict[str, list[dict[str, Any]]] = {}
+        for line in said:
+            kept.setdefault(line["group_id"], []).append(line["parsed"]["scores"])
+        windows = [
+            {name for at in range(calls) for name, value in lines[(start + at) % 3].items() if value is not None}
+            for lines in kept.values()
+            for start in range(3)
+        ]
+        silent = sum(len(scored) < 2 for scored in windows) / 3
+        search = found.to_dict()["search"]
+        assert (search["silent_groups"], search["asked_groups"]) == (pytest.approx(silent), 80)
+        assert f"# {silent:.0f} of 80 groups get no score in this way. They count as 0 above." in found.recommendation
+        assert choice.way.to_dict()["groups"] == 80
+        assert float(np.nanmean(choice.way.fidelity)) <= 1 - silent / 80
+    for limit in (None, {"calls": 4.0}):
+        beside = calibrate(every, [*said, *rated(every, "fair", 0.7, calls=3)], per_group=limit)  # type: ignore[arg-type]
+        assert sure(beside.choice).way.judges == ("fair",)
+    worse = calibrate(every, [*mute("seldom", every, 0.1), *rated(every, "poor", 3.0, calls=3)])
+    assert sure(worse.choice).way.judges == ("seldom",)
+
+
+def test_scores_that_are_missing_in_a_large_group_cost_as_much():
+    """A group of eight has two scores nearly always, and six members of it are not trained on."""
+    every = groups(60, names=tuple("abcdefgh"))
+    found = calibrate(every, [*mute("mute", every, 0.7, calls=1), *rated(every, "fair", 0.7)], per_group={"calls": 8})
+    assert sure(found.choice).way.judges == ("fair",)
+    assert judge_of(found, "mute").advantage_fidelity == pytest.approx(1.0)
+
+
+def test_a_panel_is_measured_also_where_a_member_failed_and_its_calls_keep_their_places():
+    failed = [line | {"parsed": None} if place % 2 else line for place, line in enumerate(rated(FORTY, "a", 0.5))]
+    found = calibrate(FORTY, [*failed, *rated(FORTY, "b", 0.5)])
+    assert [way.to_dict()["groups"] for way in found.ways if len(way.judges) > 1] == [40]
+    never = [line | {"parsed": None} for line in rated(FORTY, "a", 0.5)]
+    assert calibrate(FORTY, never).choice is None
+    lines = list(rated(GROUPS, "a", 0.5, calls=2))
+    second = [line | ({"parsed": None} if line["sample_index"] == 0 else {}) for line in lines]
+    of = space(*second, *rated(GROUPS, "b", 0.5, calls=2))
+    keys = [Key(name, "pointwise", "v", None) for name in "ab"]
+    once = of.fidelity(keys, 1, (1.0, 0.0))
+    twice = of.fidelity(keys, 2, (1.0, 0.0))
+    assert once == pytest.approx(twice / 2)  # one of the two calls says nothing
+
+
+def test_ways_of_equally_many_groups_are_compared_with_the_best_of_them():
+    """Beside another way, the groups that a third way lacks would count against the best."""
+    first, best, part = np.full(40, 0.2), np.full(40, 0.6), np.full(40, np.nan)
+    first[20:], best[20:], part[:20] = 0.4, 0.7, 0.59
+    first[:20] = 0.1
+    ways = [way(first, 100), way(best, 100, orders=2), way(part, 100, orders=3)]
+    assert sure(choose_way(ways)).way.orders == 2
 
 
 def test_a_judge_of_few_groups_is_set_aside_and_judges_without_common_groups_are_taken_as_they_are():
     few = [one | {"judge": "few"} for one in honest()[:4]]
     found = calibrate(FORTY, [*rated(FORTY, "a", 0.3), *rated(FORTY, "b", 1.0), *few])
     assert found.to_dict()["search"]["common_groups"] == 40
-    assert "# Not compared, because they scored too few groups: few." in found.recommendation
+    assert "# Not compared, because they were asked about too few groups: few." in found.recommendation
     halves = [one | {"judge": "first" if place < 20 else "second"} for place, one in enumerate(rated(FORTY, "x", 0.5))]
     assert "or each on its own" in calibrate(FORTY, halves).recommendation
 

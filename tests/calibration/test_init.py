@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from statistics import correlation, fmean
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from calipers.calibration import Calibration, calibrate
+from calipers.calibration.measures import smallest_shown
 from calipers.errors import ConfigError, InputError
 from judged import compared, gold_of, group, groups, rated, record
 
@@ -196,6 +198,18 @@ def test_too_few_groups_to_tell_two_judges_apart_is_a_finding_with_the_differenc
     low, high = pair.interval or (0.0, 0.0)
     assert shown == pytest.approx(1.43 * (high - low) / 2, rel=0.1)
     assert "too_few_to_tell" not in kinds(*rated(SIXTY, "a", 0.3), *rated(SIXTY, "b", 3.0))
+
+
+def test_each_rival_that_is_too_close_has_its_own_groups_and_difference():
+    said = [*rated(SIXTY, "a", 1.0), *rated(SIXTY, "b", 1.05), *rated(SIXTY[:35], "c", 1.3)]
+    found = calibrate(SIXTY, said)
+    (text,) = (one.text for one in found.findings if one.kind == "too_few_to_tell")
+    unclear = [pair for pair in found.differences[:2] if not pair.is_clear]
+    stated = re.findall(r"(\w) \(.*?\), where (\d+) groups show a difference of ([\d.]+)", text)
+    expected = [(pair.other, str(pair.groups), f"{smallest_shown(pair.interval):.2g}") for pair in unclear]
+    assert stated == expected
+    assert {groups for _, groups, _ in stated} == {"35", "60"}
+    assert "35 groups" not in found.to_dict()["answer"]
 
 
 def test_lists_scored_by_place_or_shown_in_one_order_are_called_so():

@@ -125,3 +125,11 @@ def test_only_what_failed_is_judged_again_and_no_other_line_is_lost(folder: Path
     (folder / "bad.jsonl").write_text((folder / "groups.jsonl").read_text().splitlines()[0] + "\n{\n")
     run = calipers("score", "bad.jsonl", "-o", "o.jsonl", "--only", "failed")
     assert (run.code, "bad.jsonl:2" in run.err, out.read_bytes()) == (1, True, before)
+
+
+def test_a_run_that_judges_no_group_is_not_recorded(folder: Path, calipers: Calipers):
+    """It would be the latest: a replay of it writes an empty file."""
+    assert calipers("score", "groups.jsonl", "-o", "o.jsonl").code == 0
+    assert calipers("score", "groups.jsonl", "-o", "o.jsonl", "--only", "failed").code == 0
+    assert calipers("replay", "o.jsonl.ledger.db", "-o", "again.jsonl").code == 0
+    assert (folder / "again.jsonl").read_bytes() == (folder / "o.jsonl").read_bytes()

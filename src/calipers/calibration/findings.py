@@ -80,14 +80,15 @@ def findings_about_differences(pairs: Sequence[Difference]) -> Iterator[Finding]
     """Yield a finding if the groups do not show that the best judge agrees better with gold than each other."""
     first = [pair for pair in pairs if (pair.judge, pair.asked) == (pairs[0].judge, pairs[0].asked)]
     if unclear := [pair for pair in first if not pair.is_clear and measures.smallest_shown(pair.interval)]:
-        level = max(measures.smallest_shown(pair.interval) for pair in unclear)
-        groups = min(pair.groups for pair in unclear)
         names = short_names(pair.other for pair in unclear)
-        rivals = ", ".join(f"{names[pair.other]} ({pair.other_asked})" for pair in unclear)
+        rivals = "; ".join(
+            f"{names[pair.other]} ({pair.other_asked}), where {pair.groups} groups show a difference of "
+            f"{measures.smallest_shown(pair.interval):.2g} or more"
+            for pair in unclear
+        )
         yield Finding(
             "too_few_to_tell",
-            f"too few groups to tell whether it agrees better with gold than {rivals}: {groups} groups show a "
-            f"difference of {level:.2g} or more (with a power of 80 %)",
+            f"too few groups to tell whether it agrees better with gold than {rivals} (with a power of 80 %)",
             pairs[0].judge,
             pairs[0].asked,
         )

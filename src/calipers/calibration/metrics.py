@@ -19,8 +19,7 @@ from calipers.aggregators.panel_weights import repeatability
 from calipers.calibration import measures, repeats
 from calipers.calibration.measures import Array, Flags, Interval
 from calipers.calibration.records import Cost, Key
-from calipers.calibration.series import Frame, Series
-from calipers.types.encoding import counted
+from calipers.calibration.series import Frame, Levels, Series
 
 _FIDELITY: Final = "The mean correlation of scores with gold within groups, with its 95 % interval. 0 is chance."
 _WRONG: Final = "The share of answers whose advantage has the wrong sign."
@@ -246,7 +245,7 @@ def plain(value: Any) -> Any:
             return value
 
 
-def figures_of_series(series: Series, frame: Frame, curve: Mapping[int, Array]) -> JudgeFigures:
+def figures_of_series(series: Series, frame: Frame, curve: Mapping[int, Levels]) -> JudgeFigures:
     """Return the figures of a judge; ``curve`` is the fidelity curve of its series."""
     answers = Evidence(series, frame, series.scores(0, series.most))
     values: dict[str, Any] = {}
@@ -257,7 +256,7 @@ def figures_of_series(series: Series, frame: Frame, curve: Mapping[int, Array]) 
             intervals[metric.name] = measures.bootstrap_interval(measured)
             measured = measures.mean_over_groups(measured)
         values[metric.name] = measured
-    means = ((count, measures.mean_over_groups(levels), levels) for count, levels in curve.items())
+    means = ((count, measures.mean_over_groups(levels.answered), levels.answered) for count, levels in curve.items())
     return JudgeFigures(
         series.key,
         values,
@@ -356,8 +355,7 @@ def difference_lines(pairs: Sequence[Difference], names: Mapping[str, str]) -> l
     behind = [called(difference.other, difference.other_asked) for difference in best if difference.is_clear]
     equal = [called(difference.other, difference.other_asked) for difference in best if not difference.is_clear]
     if not behind:
-        groups = counted(min(difference.groups for difference in best), "group")
-        return [*lines, f"{groups} cannot show which of {_listed([first, *equal])} agrees best with gold."]
+        return [*lines, f"These groups cannot show which of {_listed([first, *equal])} agrees best with gold."]
     rest = f"; these groups do not show that it does than {_listed(equal)}" if equal else ""
     return [*lines, f"{first} agrees better with gold than {_listed(behind)}{rest}."]
 

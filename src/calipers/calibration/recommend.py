@@ -19,8 +19,6 @@ from calipers.calibration.ways import Way
 from calipers.config.settings import Settings
 from calipers.types.encoding import counted
 
-_UNRELATED: Final = 0.005
-"""A lower correlation of errors would be written as 0."""
 _MOST_RELATED: Final = 0.99
 _UNITS: Final[Mapping[Measure, str]] = {
     "usd": "dollars",
@@ -92,7 +90,7 @@ def _limits(limit: Mapping[Measure, float]) -> str:
 
 
 def _measured(choice: Choice, figures: Sequence[JudgeFigures], names: Mapping[str, str]) -> Iterator[str]:
-    """Yield comments on what the choice rests on, and on groups that its judges did not score."""
+    """Yield comments on what the choice rests on, and on groups without a score: of the way, and of each judge."""
     fidelity = choice.way.fidelity
     known = len(fidelity) - int(np.isnan(fidelity).sum())
     interval = measures.bootstrap_interval(fidelity)
@@ -101,13 +99,16 @@ def _measured(choice: Choice, figures: Sequence[JudgeFigures], names: Mapping[st
     if choice.fidelity is not None:
         yield f"# On groups that had no part in the choice: {choice.fidelity:.3f}{_ends(choice.interval)}."
     if not choice.common_groups:
-        yield "# No group was scored by all judges: ways were compared in pairs, or each on its own."
+        yield "# No group was put to all judges: ways were compared in pairs, or each on its own."
     if aside := sorted({_name(way.judges[0], names) for way in choice.aside}):
-        yield f"# Not compared, because they scored too few groups: {', '.join(aside)}."
+        yield f"# Not compared, because they were asked about too few groups: {', '.join(aside)}."
+    if choice.silent_groups >= 0.5:
+        silent = f"{choice.silent_groups:.0f} of {choice.asked_groups} groups get no score in this way"
+        yield f"# {silent}. They count as 0 above."
     for figure in figures:
         if total := figure.missing.total():
             gave = f"{_name(figure.judge, names)} gave no score in {total} of {total + figure.groups} groups"
-            yield f"# {gave}: {counts_as_text(figure.missing)}."
+            yield f"# In all its calls, {gave}: {counts_as_text(figure.missing)}."
 
 
 def _level(fidelity: measures.Array, interval: Interval | None) -> str:
@@ -150,7 +151,7 @@ def _judges(way: Way, names: Mapping[str, str]) -> Iterator[str]:
     yield 'panel = "all"'
     yield f'weights = "{",".join(f"{share:.4g}" for share in way.weights)}"'
     related, size = way.error_correlation, len(way.keys)
-    if related is not None and related >= _UNRELATED:
+    if related is not None and related > 0:
         votes = size / (1 + (size - 1) * related)  # the design effect (Kish 1965)
         yield f"# Their errors go together: they are as good as {votes:.1f} judges with unrelated errors."
         yield f"error_correlation = {min(related, _MOST_RELATED):.2g}"

@@ -12,7 +12,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -162,15 +162,27 @@ def window(calls: Array, depth: Counts, start: int, count: int) -> Array:
     return np.where((step < depth[:, None])[:, :, None], picked, np.nan)
 
 
-def fidelity_over_windows(series: Series, gold: Array, count: int) -> Array:
+class Levels(NamedTuple):
+    """The fidelity of each group from some number of calls: of the ``answered`` members, and of the ``whole`` group.
+
+    In a whole group, a member without a score has the mean of the others, as its advantage is 0 in training.
+    """
+
+    answered: Array
+    whole: Array
+
+
+def fidelity_over_windows(series: Series, gold: Array, count: int) -> Levels:
     """Return each group's fidelity to gold from ``count`` calls, the mean over cyclic windows of the group's calls."""
-    depth = np.array(series.depth)
-    starts = series.most if count < series.most else 1
-    levels = np.array([measures.fidelity(series.scores(start, count), gold) for start in range(starts)])
-    return mean_of_known(np.where(np.arange(starts)[:, None] < depth[None, :], levels, np.nan), axis=0)
+    starts = np.arange(series.most if count < series.most else 1)
+    asked = starts[:, None] < np.array(series.depth)[None, :]
+    scores = [series.scores(int(start), count) for start in starts]
+    whole = [np.where(np.isnan(one), np.nan_to_num(mean_of_known(one, axis=1))[:, None], one) for one in scores]
+    levels = (np.array([measures.fidelity(one, gold) for one in kind]) for kind in (scores, whole))
+    return Levels(*(mean_of_known(np.where(asked, level, np.nan), axis=0) for level in levels))
 
 
-def fidelity_curve(series: Series, gold: Array) -> dict[int, Array]:
+def fidelity_curve(series: Series, gold: Array) -> dict[int, Levels]:
     """Return the fidelity of each group of a series by number of calls; the last number is that of all calls."""
     counts = sorted({*(count for count in _CURVE if count < series.most), series.most})
     return {count: fidelity_over_windows(series, gold, count) for count in counts}

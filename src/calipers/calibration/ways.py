@@ -17,9 +17,9 @@ import numpy as np
 from calipers.aggregators.panel_weights import centred_values, gold_weights, standard_scores
 from calipers.calibration import measures
 from calipers.calibration.comparable import enough_groups
-from calipers.calibration.measures import Array, Flags, mean_of_known
+from calipers.calibration.measures import Array, Counts, Flags, mean_of_known
 from calipers.calibration.records import Cost, Key
-from calipers.calibration.series import Frame, Series, window
+from calipers.calibration.series import Frame, Levels, Series, window
 
 _COUNTS: Final = (1, 2, 4, 8)
 """Numbers of calls of each member that are tried."""
@@ -36,7 +36,8 @@ _EDGE: Final = 1e-9
 class Way:
     """A way to judge a group: judges by their ``keys`` (several are a panel with ``weights``), with settings of a run.
 
-    ``cost`` is that of a group; ``fidelity`` has one figure for each group of the frame, NaN if unknown.
+    ``cost`` is that of a group; ``fidelity`` has one figure for each group of the frame, NaN if a judge was not asked
+    about it. Members without a score have the mean of the others in it, so a group without scores has 0.
     ``error_correlation`` is the mean correlation of two members' errors.
     """
 
@@ -105,15 +106,19 @@ class Way:
         }
 
 
-def measured_ways(series: Sequence[Series], curves: Sequence[Mapping[int, Array]], frame: Frame) -> list[Way]:
+def measured_ways(series: Sequence[Series], curves: Sequence[Mapping[int, Levels]], frame: Frame) -> list[Way]:
     """Return all ways to query single judges that were measured; ``curves`` are the fidelity curves of ``series``."""
-    ways = [
-        Way((judge_series.key,), *asked, judge_series.presentation.times(count), judge_series.on_frame(levels, frame))
+    return [
+        Way(
+            (judge_series.key,),
+            *asked,
+            judge_series.presentation.times(count),
+            judge_series.on_frame(levels.whole, frame),
+        )
         for judge_series, curve in zip(series, curves, strict=True)
         for count, levels in curve.items()
-        if (asked := orders_and_samples(judge_series.key.mode, count)) is not None
+        if (asked := orders_and_samples(judge_series.key.mode, count)) and not np.isnan(levels.answered).all()
     ]
-    return [way for way in ways if not np.isnan(way.fidelity).all()]
 
 
 def orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
@@ -126,7 +131,7 @@ def orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
 
 
 class PanelSpace:
-    """The panels of ``series`` that are ``affordable``, each compared with gold on the groups that its judges share.
+    """The panels of ``series`` that are ``affordable``, each compared with gold where all its judges were asked.
 
     ``tried`` is the number of panels that the last search compared.
     """
@@ -137,6 +142,7 @@ class PanelSpace:
         self._series = {judge.key: judge for judge in series}
         self._gold, self._affordable = frame.gold, affordable
         self._calls = {judge.key: judge.on_frame(judge.calls, frame) for judge in series}
+        self._depth = {judge.key: judge.on_frame(np.array(judge.depth, float), frame) for judge in series}
         self._blocks = list(self._all_blocks(measures.measurable_groups(frame.gold, frame.gold)))
 
     def panels(self, train: Flags) -> list[Way]:
@@ -159,7 +165,7 @@ class PanelSpace:
         return levels
 
     def error_correlation(self, keys: Sequence[Key]) -> float | None:
-        """Return the mean correlation of two members' errors; None if a member makes none."""
+        """Return the mean correlation of two members' errors; 0 as far as it may be chance, None without errors."""
         return error_correlation([mean_of_known(self._calls[key], axis=1) for key in keys], self._gold)
 
     def _all_blocks(self, measurable: Flags) -> Iterator[_Block]:
@@ -172,20 +178,20 @@ class PanelSpace:
         for key in self._series:
             alike[key.mode, key.prompt_variant].append(key)
         for keys in alike.values():
-            scored = {key: measurable & (~np.isnan(self._calls[key])).any(axis=(1, 2)) for key in keys}
-            left = sorted(keys, key=lambda key: -int(scored[key].sum()))
+            asked = {key: measurable & ~np.isnan(self._depth[key]) for key in keys}
+            left = sorted(keys, key=lambda key: -int(asked[key].sum()))
             while left:
-                members, groups = [], scored[left[0]]
+                members, groups = [], asked[left[0]]
                 need = enough_groups(np.array([groups.sum()]))
                 for key in left:
-                    if key == left[0] or int((groups & scored[key]).sum()) >= need:
+                    if key == left[0] or int((groups & asked[key]).sum()) >= need:
                         members.append(key)
-                        groups = groups & scored[key]
+                        groups = groups & asked[key]
                 left = [key for key in left if key not in members]
                 for count in _COUNTS:
                     deep = tuple(key for key in members if self._series[key].most >= count)
                     if len({key.judge for key in deep}) > 1:
-                        calls = [self._calls[key][groups] for key in deep]
+                        calls = [(self._calls[key][groups], self._depth[key][groups].astype(int)) for key in deep]
                         yield _Block.of(deep, calls, count, self._gold[groups], groups)
 
     def _beam(self, block: _Block, train: Flags) -> Iterator[Way]:
@@ -237,16 +243,18 @@ class _Block:
     freedom: Array
 
     @classmethod
-    def of(cls, keys: tuple[Key, ...], judges: Sequence[Array], count: int, gold: Array, groups: Flags) -> _Block:
-        """Compute the products of ``judges``' calls, ``count`` of each, in the frame's ``groups`` with ``gold``."""
+    def of(
+        cls, keys: tuple[Key, ...], judges: Sequence[tuple[Array, Counts]], count: int, gold: Array, groups: Flags
+    ) -> _Block:
+        """Compute the products of ``count`` calls of ``judges`` (calls, depth) in the frame's ``groups`` with ``gold``."""
         known = ~np.isnan(gold)
 
         def standard(values: Array) -> Array:
             return np.asarray(np.nan_to_num(standard_scores(np.where(known, values, np.nan))))
 
-        most = max(calls.shape[1] for calls in judges)
+        most = max(calls.shape[1] for calls, _ in judges)
         starts = range(most if count < most else 1)
-        scores = np.array([[standard(window_mean(calls, start, count)) for start in starts] for calls in judges])
+        scores = np.array([[standard(window_mean(*one, start, count)) for start in starts] for one in judges])
         return cls(
             keys,
             count,
@@ -301,15 +309,29 @@ def _correlations(product: Array, variance: Array, freedom: Array) -> Array:
     return np.where(tied, 0.0, product / size)
 
 
-def window_mean(calls: Array, start: int, count: int) -> Array:
-    """Return mean scores of ``count`` successive calls, cyclically within each group's own calls."""
-    depth = np.maximum((~np.isnan(calls)).any(axis=2).sum(axis=1), 1)
+def silent_groups(way: Way, series: Sequence[Series], frame: Frame) -> tuple[float, int]:
+    """Return in how many groups ``way`` scores no two members of different gold (mean over windows), of how many."""
+    members = [judge for judge in series if judge.key in way.keys]
+    depth = np.array([judge.on_frame(np.array(judge.depth, float), frame) for judge in members])
+    asked = measures.measurable_groups(frame.gold, frame.gold) & ~np.isnan(depth).any(axis=0)
+    most = max(judge.most for judge in members)
+    starts = range(most if way.calls < most else 1)
+    calls = [judge.on_frame(judge.calls, frame)[asked] for judge in members]
+    depths = depth[:, asked].astype(int)
+    scores = [[window_mean(*one, start, way.calls) for one in zip(calls, depths, strict=True)] for start in starts]
+    silent = ~measures.measurable_groups(mean_of_known(np.array(scores), axis=1), frame.gold[asked])
+    return float(silent.sum() / len(starts)), int(asked.sum())
+
+
+def window_mean(calls: Array, depth: Counts, start: int, count: int) -> Array:
+    """Return mean scores of ``count`` successive calls, cyclically within each group's ``depth`` calls."""
     return mean_of_known(window(calls, depth, start, count), axis=1)
 
 
 def error_correlation(scores: Sequence[Array], gold: Array) -> float | None:
     """Return the mean correlation between the errors of two judges; None if one makes no error.
 
+    It is 0 within 1.96 standard errors of 0: unrelated errors correlate so by chance.
     A judge's error is what its score has beyond its least-squares prediction from gold, within groups.
     """
     known = ~np.isnan(gold) & np.all([~np.isnan(score) for score in scores], axis=0)
@@ -327,4 +349,6 @@ def error_correlation(scores: Sequence[Array], gold: Array) -> float | None:
         for i in range(len(errors))
         for j in range(i)
     ]
-    return sum(pairs) / len(pairs)
+    freedom = int(known.sum() - known.any(axis=1).sum()) - 1
+    mean = sum(pairs) / len(pairs)
+    return mean if abs(mean) > 1.96 / np.sqrt(max(freedom, 1) * len(pairs)) else 0.0

@@ -128,7 +128,7 @@ async def _score(run: ScoreRun) -> int:
             raise InputError(problem, source=run.groups)
         if run.older is not None and not report.groups:
             report.say(f"Every group in {run.out} is scored: nothing was judged.")
-        reused = store_of(judge).reused
+        reused = store_of(judge).reused if report.groups else 0  # a run without a group is not recorded
     return run.end(reused=reused)
 
 
