@@ -132,7 +132,7 @@ def rows() -> list[Row]:
         if one.key.temperature:
             developing = half(frame, one.rows)
             gold = frame.gold[list(one.rows)]
-            every = np.array([fidelity_over_windows(one, gold, count).answered for count in range(1, one.most + 1)])
+            every = np.array([fidelity_over_windows(one, gold, count)[0] for count in range(1, one.most + 1)])
             parts = [Half(one.calls[which], gold[which], every[:, which]) for which in (developing, ~developing)]
             found.append(_row(one, *parts))
     return found

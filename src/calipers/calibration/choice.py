@@ -1,9 +1,10 @@
 """Choose how to query judges: the best agreement with gold for its price.
 
-Ways are compared in pairs, on the groups that both were asked about; members without a score count. Panels need no lead
-over single judges: their weights are shrunk to equal ones as far as gold does not show that judges differ. The rule:
-within a limit, the best way; without a limit, the cheapest way whose fidelity, less one standard error of its difference from the best, is 98.5 % of the best.
-A dearer way is on the frontier, and may be called the best, only if it is better by a standard error of the difference.
+Ways are compared in pairs, on the groups that both were asked about, and members without a score count. Panels need no
+lead over single judges: their weights are shrunk to equal ones as far as gold does not show that judges differ. The
+rule: within a limit, the best way; without a limit, the cheapest way whose fidelity, less one standard error of its
+difference from the best, is 98.5 % of the best. A dearer way is on the frontier, and may be called the best, only if it
+is better by a standard error of the difference.
 The figures of the choice are nested cross-validation (Stone 1974): the whole search, including panels and their
 weights, is repeated without each fifth of the prompts, and what it chooses is measured on that fifth.
 """
@@ -41,7 +42,7 @@ class Choice:
     ``frontier_held_out`` has, for each, the fidelity and interval of what is chosen within its price, on groups that
     had no part in the choice. ``common_groups`` is the number of groups that all compared ways have. ``aside`` are ways
     that were not compared, because they have too few groups. ``panels`` are the best panels of the search. With
-    ``way``, about ``silent_groups`` of ``asked_groups`` get no score.
+    ``way``, about ``silent_groups`` of its groups get no score.
     """
 
     way: Way
@@ -55,7 +56,6 @@ class Choice:
     tried: int
     panels: tuple[Way, ...] = field(repr=False)
     silent_groups: float = 0.0
-    asked_groups: int = 0
 
     @property
     def chance_interval(self) -> Interval | None:
@@ -82,7 +82,6 @@ class Choice:
             "held_out_interval": self.interval,
             "common_groups": self.common_groups,
             "silent_groups": self.silent_groups,
-            "asked_groups": self.asked_groups,
             "frontier": frontier,
         }
 
@@ -126,9 +125,8 @@ class Contest:
     def levels(self, ways: Sequence[Way], train: Flags) -> tuple[Array, Array]:
         """Return the level of each way of an offer on the groups ``train`` (-inf if it has none), and its price."""
         table = np.array([way.fidelity for way in ways])[:, train]
-        known = (~np.isnan(table)).sum(axis=1)
-        means = np.where(known == known.max(), measures.mean_of_known(table, axis=1), -np.inf)
-        levels = levels_beside(table, int(np.nan_to_num(means, nan=-np.inf).argmax()), 0.0)
+        means, known = measures.mean_of_known(table, axis=1), (~np.isnan(table)).sum(axis=1)
+        levels = levels_beside(table, int(np.lexsort((means, known))[-1]), 0.0)
         if self.share < 1:  # cheaper ways must be known to reach the share of the best
             levels = levels_beside(table, int(levels.argmax()), 1.0)
         return levels, np.array([self._price(way) for way in ways])
@@ -204,7 +202,7 @@ def choose_way(
         tuple(contest.aside),
         tried,
         tuple(way for way in ordered if way.weights),
-        *(() if frame is None else silent_groups(ordered[pick], series, frame)),
+        0.0 if frame is None else silent_groups(ordered[pick], series, frame),
     )
 
 

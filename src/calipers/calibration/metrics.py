@@ -19,7 +19,7 @@ from calipers.aggregators.panel_weights import repeatability
 from calipers.calibration import measures, repeats
 from calipers.calibration.measures import Array, Flags, Interval
 from calipers.calibration.records import Cost, Key
-from calipers.calibration.series import Frame, Levels, Series
+from calipers.calibration.series import Frame, Series
 
 _FIDELITY: Final = "The mean correlation of scores with gold within groups, with its 95 % interval. 0 is chance."
 _WRONG: Final = "The share of answers whose advantage has the wrong sign."
@@ -245,7 +245,7 @@ def plain(value: Any) -> Any:
             return value
 
 
-def figures_of_series(series: Series, frame: Frame, curve: Mapping[int, Levels]) -> JudgeFigures:
+def figures_of_series(series: Series, frame: Frame, curve: Mapping[int, tuple[Array, Array]]) -> JudgeFigures:
     """Return the figures of a judge; ``curve`` is the fidelity curve of its series."""
     answers = Evidence(series, frame, series.scores(0, series.most))
     values: dict[str, Any] = {}
@@ -256,7 +256,7 @@ def figures_of_series(series: Series, frame: Frame, curve: Mapping[int, Levels])
             intervals[metric.name] = measures.bootstrap_interval(measured)
             measured = measures.mean_over_groups(measured)
         values[metric.name] = measured
-    means = ((count, measures.mean_over_groups(levels.answered), levels.answered) for count, levels in curve.items())
+    means = ((count, measures.mean_over_groups(levels), levels) for count, (levels, _) in curve.items())
     return JudgeFigures(
         series.key,
         values,

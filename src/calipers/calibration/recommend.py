@@ -103,8 +103,7 @@ def _measured(choice: Choice, figures: Sequence[JudgeFigures], names: Mapping[st
     if aside := sorted({_name(way.judges[0], names) for way in choice.aside}):
         yield f"# Not compared, because they were asked about too few groups: {', '.join(aside)}."
     if choice.silent_groups >= 0.5:
-        silent = f"{choice.silent_groups:.0f} of {choice.asked_groups} groups get no score in this way"
-        yield f"# {silent}. They count as 0 above."
+        yield f"# {choice.silent_groups:.0f} of {known} groups get no score in this way. They count as 0 above."
     for figure in figures:
         if total := figure.missing.total():
             gave = f"{_name(figure.judge, names)} gave no score in {total} of {total + figure.groups} groups"

@@ -12,7 +12,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from calipers.aggregators.pair_bias import PairVerdict
 from calipers.aggregators.position_bias import PositionBias
 from calipers.aggregators.two_way import two_way
 from calipers.calibration import measures
-from calipers.calibration.measures import Array, Counts, mean_of_known
+from calipers.calibration.measures import Array, Counts, Flags, mean_of_known
 from calipers.calibration.records import NOTHING, TIE, Cost, Key, Record
 from calipers.errors import InputError
 from calipers.rewards.win_rate import win_rates
@@ -127,6 +127,11 @@ class Series:
         spread[list(self.rows)] = by_group
         return spread
 
+    def calls_in(self, groups: Flags, frame: Frame) -> tuple[Array, Counts]:
+        """Return calls and depth in the ``groups`` of the frame, all of which the judge was asked about."""
+        depth = self.on_frame(np.array(self.depth), frame)[groups]
+        return self.on_frame(self.calls, frame)[groups], depth.astype(np.int64)
+
     def gold(self, frame: Frame) -> Array:
         """Return the gold of this series' groups."""
         return frame.gold[list(self.rows)]
@@ -162,28 +167,22 @@ def window(calls: Array, depth: Counts, start: int, count: int) -> Array:
     return np.where((step < depth[:, None])[:, :, None], picked, np.nan)
 
 
-class Levels(NamedTuple):
-    """The fidelity of each group from some number of calls: of the ``answered`` members, and of the ``whole`` group.
+def fidelity_over_windows(series: Series, gold: Array, count: int) -> tuple[Array, Array]:
+    """Return each group's fidelity to gold from ``count`` calls, the mean over cyclic windows of the group's calls.
 
-    In a whole group, a member without a score has the mean of the others, as its advantage is 0 in training.
+    First of the members with a score, then of all: the others have the mean score, as if their advantage were 0.
     """
-
-    answered: Array
-    whole: Array
-
-
-def fidelity_over_windows(series: Series, gold: Array, count: int) -> Levels:
-    """Return each group's fidelity to gold from ``count`` calls, the mean over cyclic windows of the group's calls."""
     starts = np.arange(series.most if count < series.most else 1)
     asked = starts[:, None] < np.array(series.depth)[None, :]
     scores = [series.scores(int(start), count) for start in starts]
-    whole = [np.where(np.isnan(one), np.nan_to_num(mean_of_known(one, axis=1))[:, None], one) for one in scores]
-    levels = (np.array([measures.fidelity(one, gold) for one in kind]) for kind in (scores, whole))
-    return Levels(*(mean_of_known(np.where(asked, level, np.nan), axis=0) for level in levels))
+    filled = [np.where(np.isnan(one), np.nan_to_num(mean_of_known(one, axis=1))[:, None], one) for one in scores]
+    levels = (np.array([measures.fidelity(one, gold) for one in kind]) for kind in (scores, filled))
+    known, whole = (mean_of_known(np.where(asked, level, np.nan), axis=0) for level in levels)
+    return known, whole
 
 
-def fidelity_curve(series: Series, gold: Array) -> dict[int, Levels]:
-    """Return the fidelity of each group of a series by number of calls; the last number is that of all calls."""
+def fidelity_curve(series: Series, gold: Array) -> dict[int, tuple[Array, Array]]:
+    """Return what ``fidelity_over_windows`` does by number of calls; the last number is that of all calls."""
     counts = sorted({*(count for count in _CURVE if count < series.most), series.most})
     return {count: fidelity_over_windows(series, gold, count) for count in counts}
 

@@ -19,7 +19,7 @@ from calipers.calibration import measures
 from calipers.calibration.comparable import enough_groups
 from calipers.calibration.measures import Array, Counts, Flags, mean_of_known
 from calipers.calibration.records import Cost, Key
-from calipers.calibration.series import Frame, Levels, Series, window
+from calipers.calibration.series import Frame, Series, window
 
 _COUNTS: Final = (1, 2, 4, 8)
 """Numbers of calls of each member that are tried."""
@@ -106,18 +106,15 @@ class Way:
         }
 
 
-def measured_ways(series: Sequence[Series], curves: Sequence[Mapping[int, Levels]], frame: Frame) -> list[Way]:
+def measured_ways(
+    series: Sequence[Series], curves: Sequence[Mapping[int, tuple[Array, Array]]], frame: Frame
+) -> list[Way]:
     """Return all ways to query single judges that were measured; ``curves`` are the fidelity curves of ``series``."""
     return [
-        Way(
-            (judge_series.key,),
-            *asked,
-            judge_series.presentation.times(count),
-            judge_series.on_frame(levels.whole, frame),
-        )
-        for judge_series, curve in zip(series, curves, strict=True)
-        for count, levels in curve.items()
-        if (asked := orders_and_samples(judge_series.key.mode, count)) and not np.isnan(levels.answered).all()
+        Way((judge.key,), *asked, judge.presentation.times(count), judge.on_frame(whole, frame))
+        for judge, curve in zip(series, curves, strict=True)
+        for count, (known, whole) in curve.items()
+        if (asked := orders_and_samples(judge.key.mode, count)) and not np.isnan(known).all()
     ]
 
 
@@ -140,9 +137,7 @@ class PanelSpace:
         """Prepare the search."""
         self.tried = 0
         self._series = {judge.key: judge for judge in series}
-        self._gold, self._affordable = frame.gold, affordable
-        self._calls = {judge.key: judge.on_frame(judge.calls, frame) for judge in series}
-        self._depth = {judge.key: judge.on_frame(np.array(judge.depth, float), frame) for judge in series}
+        self._frame, self._affordable = frame, affordable
         self._blocks = list(self._all_blocks(measures.measurable_groups(frame.gold, frame.gold)))
 
     def panels(self, train: Flags) -> list[Way]:
@@ -166,7 +161,9 @@ class PanelSpace:
 
     def error_correlation(self, keys: Sequence[Key]) -> float | None:
         """Return the mean correlation of two members' errors; 0 as far as it may be chance, None without errors."""
-        return error_correlation([mean_of_known(self._calls[key], axis=1) for key in keys], self._gold)
+        judges = [self._series[key] for key in keys]
+        scores = [judge.on_frame(mean_of_known(judge.calls, axis=1), self._frame) for judge in judges]
+        return error_correlation(scores, self._frame.gold)
 
     def _all_blocks(self, measurable: Flags) -> Iterator[_Block]:
         """Yield the judges that can be panel members together, with each number of calls that all of them have.
@@ -178,7 +175,7 @@ class PanelSpace:
         for key in self._series:
             alike[key.mode, key.prompt_variant].append(key)
         for keys in alike.values():
-            asked = {key: measurable & ~np.isnan(self._depth[key]) for key in keys}
+            asked = {key: measurable & np.isin(np.arange(len(measurable)), self._series[key].rows) for key in keys}
             left = sorted(keys, key=lambda key: -int(asked[key].sum()))
             while left:
                 members, groups = [], asked[left[0]]
@@ -189,10 +186,9 @@ class PanelSpace:
                         groups = groups & asked[key]
                 left = [key for key in left if key not in members]
                 for count in _COUNTS:
-                    deep = tuple(key for key in members if self._series[key].most >= count)
-                    if len({key.judge for key in deep}) > 1:
-                        calls = [(self._calls[key][groups], self._depth[key][groups].astype(int)) for key in deep]
-                        yield _Block.of(deep, calls, count, self._gold[groups], groups)
+                    deep = [self._series[key] for key in members if self._series[key].most >= count]
+                    if len({judge.key.judge for judge in deep}) > 1:
+                        yield _Block.of(deep, count, groups, self._frame)
 
     def _beam(self, block: _Block, train: Flags) -> Iterator[Way]:
         part = block.where(train)
@@ -243,20 +239,20 @@ class _Block:
     freedom: Array
 
     @classmethod
-    def of(
-        cls, keys: tuple[Key, ...], judges: Sequence[tuple[Array, Counts]], count: int, gold: Array, groups: Flags
-    ) -> _Block:
-        """Compute the products of ``count`` calls of ``judges`` (calls, depth) in the frame's ``groups`` with ``gold``."""
+    def of(cls, judges: Sequence[Series], count: int, groups: Flags, frame: Frame) -> _Block:
+        """Compute the products of ``count`` calls of ``judges`` in the ``groups`` of the frame."""
+        gold = frame.gold[groups]
         known = ~np.isnan(gold)
 
         def standard(values: Array) -> Array:
             return np.asarray(np.nan_to_num(standard_scores(np.where(known, values, np.nan))))
 
-        most = max(calls.shape[1] for calls, _ in judges)
+        most = max(judge.most for judge in judges)
         starts = range(most if count < most else 1)
-        scores = np.array([[standard(window_mean(*one, start, count)) for start in starts] for one in judges])
+        every = [judge.calls_in(groups, frame) for judge in judges]
+        scores = np.array([[standard(window_mean(*calls, start, count)) for start in starts] for calls in every])
         return cls(
-            keys,
+            tuple(judge.key for judge in judges),
             count,
             groups,
             np.einsum("usgm,vsgm->uvgs", scores, scores, optimize=True),
@@ -309,18 +305,15 @@ def _correlations(product: Array, variance: Array, freedom: Array) -> Array:
     return np.where(tied, 0.0, product / size)
 
 
-def silent_groups(way: Way, series: Sequence[Series], frame: Frame) -> tuple[float, int]:
-    """Return in how many groups ``way`` scores no two members of different gold (mean over windows), of how many."""
+def silent_groups(way: Way, series: Sequence[Series], frame: Frame) -> float:
+    """Return in how many of its groups ``way`` scores no two members of different gold (the mean over windows)."""
+    asked = ~np.isnan(way.fidelity)
     members = [judge for judge in series if judge.key in way.keys]
-    depth = np.array([judge.on_frame(np.array(judge.depth, float), frame) for judge in members])
-    asked = measures.measurable_groups(frame.gold, frame.gold) & ~np.isnan(depth).any(axis=0)
-    most = max(judge.most for judge in members)
-    starts = range(most if way.calls < most else 1)
-    calls = [judge.on_frame(judge.calls, frame)[asked] for judge in members]
-    depths = depth[:, asked].astype(int)
-    scores = [[window_mean(*one, start, way.calls) for one in zip(calls, depths, strict=True)] for start in starts]
-    silent = ~measures.measurable_groups(mean_of_known(np.array(scores), axis=1), frame.gold[asked])
-    return float(silent.sum() / len(starts)), int(asked.sum())
+    calls = [judge.calls_in(asked, frame) for judge in members]
+    starts = range(max(judge.most for judge in members))
+    scores = np.array([[window_mean(*one, start, way.calls) for one in calls] for start in starts])
+    silent = ~measures.measurable_groups(mean_of_known(scores, axis=1), frame.gold[asked])
+    return float(silent.sum() / len(starts))
 
 
 def window_mean(calls: Array, depth: Counts, start: int, count: int) -> Array:
