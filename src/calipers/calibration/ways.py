@@ -160,10 +160,28 @@ class PanelSpace:
         return levels
 
     def error_correlation(self, keys: Sequence[Key]) -> float | None:
-        """Return the mean correlation of two members' errors; 0 as far as it may be chance, None without errors."""
-        judges = [self._series[key] for key in keys]
+        """Return the mean correlation between the errors of two judges; None if one makes no error.
+
+        It is 0 within 1.96 standard errors of 0: unrelated errors correlate so by chance. A judge's error is what its
+        score has beyond its least-squares prediction from gold, within groups.
+        """
+        gold, judges = self._frame.gold, [self._series[key] for key in keys]
         scores = [judge.on_frame(mean_of_known(judge.calls, axis=1), self._frame) for judge in judges]
-        return error_correlation(scores, self._frame.gold)
+        known = ~np.isnan(gold) & np.all([~np.isnan(score) for score in scores], axis=0)
+        known &= measures.measurable_groups(np.where(known, gold, np.nan), gold)[:, None]
+        truth = centred_values(gold, known)
+        errors = []
+        for score in scores:
+            off = centred_values(score, known)
+            errors.append(off - truth * ((off * truth).sum() / max((truth**2).sum(), _EDGE)))
+        products = np.einsum("ugm,vgm->uv", np.array(errors), np.array(errors))
+        sizes = np.sqrt(products.diagonal())
+        if sizes.min() ** 2 <= _EDGE:
+            return None
+        pairs = (products / np.outer(sizes, sizes))[np.tril_indices(len(keys), -1)]
+        freedom = max(int(known.sum() - known.any(axis=1).sum()) - 1, 1)
+        mean = float(pairs.mean())
+        return mean if abs(mean) > 1.96 / np.sqrt(freedom * len(pairs)) else 0.0
 
     def _all_blocks(self, measurable: Flags) -> Iterator[_Block]:
         """Yield the judges that can be panel members together, with each number of calls that all of them have.
@@ -319,29 +337,3 @@ def silent_groups(way: Way, series: Sequence[Series], frame: Frame) -> float:
 def window_mean(calls: Array, depth: Counts, start: int, count: int) -> Array:
     """Return mean scores of ``count`` successive calls, cyclically within each group's ``depth`` calls."""
     return mean_of_known(window(calls, depth, start, count), axis=1)
-
-
-def error_correlation(scores: Sequence[Array], gold: Array) -> float | None:
-    """Return the mean correlation between the errors of two judges; None if one makes no error.
-
-    It is 0 within 1.96 standard errors of 0: unrelated errors correlate so by chance.
-    A judge's error is what its score has beyond its least-squares prediction from gold, within groups.
-    """
-    known = ~np.isnan(gold) & np.all([~np.isnan(score) for score in scores], axis=0)
-    known &= measures.measurable_groups(np.where(known, gold, np.nan), gold)[:, None]
-    truth = centred_values(gold, known)
-    errors = []
-    for score in scores:
-        off = centred_values(score, known)
-        errors.append(off - truth * ((off * truth).sum() / max((truth**2).sum(), _EDGE)))
-    sizes = [float((error**2).sum()) for error in errors]
-    if min(sizes) <= _EDGE:
-        return None
-    pairs = [
-        float((errors[i] * errors[j]).sum()) / float(np.sqrt(sizes[i] * sizes[j]))
-        for i in range(len(errors))
-        for j in range(i)
-    ]
-    freedom = int(known.sum() - known.any(axis=1).sum()) - 1
-    mean = sum(pairs) / len(pairs)
-    return mean if abs(mean) > 1.96 / np.sqrt(max(freedom, 1) * len(pairs)) else 0.0
