@@ -53,6 +53,8 @@ def test_a_panel_needs_no_lead_over_what_costs_no_more_and_a_cheaper_way_must_be
     panel = alone + 0.005 + np.tile([0.1, -0.1], 20)
     ways = [way(alone, 200, judges=("a",), orders=2), way(panel, 200, judges=("a", "b"))]
     assert sure(choose_way(ways, {"tokens": 200})).way.judges == ("a", "b")
+    rounded = way(alone + 1e-12, 200, judges=("a", "b"))  # as good, but for rounding: the first way is taken
+    assert sure(choose_way([way(alone, 200), rounded])).way.judges == ("j",)
     for unsure, tokens in ((0.0, 100), (0.3, 200)):
         cheap = way(alone - 0.003 - np.tile([unsure, -unsure], 20), 100)
         assert sure(choose_way([cheap, way(alone, 200)])).way.cost.of("tokens") == tokens

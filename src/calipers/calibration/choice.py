@@ -126,7 +126,7 @@ class Contest:
         """Return the level of each way of an offer on the groups ``train`` (-inf if it has none), and its price."""
         table = np.array([way.fidelity for way in ways])[:, train]
         means, known = measures.mean_of_known(table, axis=1), (~np.isnan(table)).sum(axis=1)
-        levels = levels_beside(table, int(np.lexsort((means, known))[-1]), 0.0)
+        levels = levels_beside(table, int(np.lexsort((-means, -known))[0]), 0.0)
         if self.share < 1:  # cheaper ways must be known to reach the share of the best
             levels = levels_beside(table, int(levels.argmax()), 1.0)
         return levels, np.array([self._price(way) for way in ways])
@@ -210,7 +210,7 @@ def _pick(levels: Array, prices: Array, share: float) -> int:
     """Return the index of the chosen way by the ways' ``levels``; ``prices`` are sorted."""
     best = levels.max()
     cheapest = prices[levels >= (share * best if best > 0 else best) - _EDGE].min()
-    return int(np.where(prices <= cheapest * _ROUNDING, levels, -np.inf).argmax())
+    return int(np.where(prices <= cheapest * _ROUNDING, levels.round(9), -np.inf).argmax())
 
 
 def levels_beside(table: Array, place: int, errors: float) -> Array:
