@@ -27,7 +27,7 @@ from calipers.testing import SimulatedJudge
 from groups import FOUR, QUALITY, group_of
 from replaying import scored
 
-INSERT = "INSERT INTO learned VALUES (?, ?, ?)"
+INSERT = "INSERT INTO learned VALUES (?, ?, ?, 0)"
 
 
 def test_a_ledger_that_another_process_is_creating_is_waited_for(tmp_path: Path):
@@ -59,7 +59,7 @@ def test_what_grows_to_hundreds_of_times_its_size_is_told_and_not_unpacked(tmp_p
 
 async def test_text_that_is_no_text_any_more_is_not_shown(tmp_path: Path):
     with Ledger(tmp_path / "l.db") as ledger:
-        ledger.put("INSERT INTO learned VALUES (?, ?, CAST(? AS TEXT))", ("e", "m", b"a secret \xff thing"))
+        ledger.put("INSERT INTO learned VALUES (?, ?, CAST(? AS TEXT), 0)", ("e", "m", b"a secret \xff thing"))
         await ledger.commit()
         with pytest.raises(LedgerError, match=r"l\.db.*Move it aside") as caught:
             ledger.rows("SELECT value FROM learned")
