@@ -175,7 +175,7 @@ def test_values_of_another_kind_are_named_as_damage(tmp_path: Path):
     for number, statement in enumerate(("UPDATE groups SET source = 7", "UPDATE groups SET result = X'00'")):
         path = recorded(tmp_path / f"{number}.db")
         changed(statement)(path)
-        assert "cannot be read" in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
+        assert "groups, run 1, position 0" in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
         replayed = CliRunner().invoke(app, ["replay", str(path), "-o", str(tmp_path / "o"), "--force"]).exception
         assert isinstance(replayed, LedgerError) == ("source" in statement)
 
