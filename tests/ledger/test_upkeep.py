@@ -16,7 +16,7 @@ from calipers.cli import app
 from calipers.errors import CalipersError, LedgerError
 from calipers.ledger import Recorder, Run, open_ledger, read_ledger
 from calipers.ledger.contents import verify_ledger
-from calipers.ledger.database import TABLES
+from calipers.ledger.database import TABLES, checksum
 from calipers.ledger.opening import Address
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
@@ -77,6 +77,7 @@ async def test_every_changed_value_is_named_with_its_row(location: str):
                 ledger.put(f"DELETE FROM {table.name}", ())  # noqa: S608 - ours
                 await ledger.commit()
     assert unlike == []
+    assert checksum(["{}"]) != checksum([b"{}"])  # a change before a text can turn it into bytes
 
 
 def test_a_sound_ledger_is_sound_and_damage_is_named(location: str):

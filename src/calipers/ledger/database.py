@@ -135,7 +135,7 @@ def checksum(row: Iterable[object]) -> int:
     """
     return crc32(
         b"\0".join([
-            value if type(value) is bytes
+            b"\0" + value if type(value) is bytes  # a text of the same bytes is another value
             else f"{value + 0.0:.17g}".encode() if isinstance(value, int | float)
             else str(value).encode("utf-8", "replace")
             for value in row
