@@ -128,16 +128,17 @@ TABLES: Final = (RUNS, GROUPS, ASKS, ANSWERS, FAILED_CALLS, LEARNED)
 _RECORDING: Final = frozenset(sql for table in TABLES for sql in (table.insert_new, table.insert_or_replace))
 
 
-def checksum(row: Iterable[object]) -> int:
+def checksum(row: Iterable[Any]) -> int:
     """Return the checksum of a row, the same before it is written and when it is read from either database.
 
     Numbers count by value, because a database stores 0 as 0.0 where it stores fractions.
     """
     return crc32(
         b"\0".join([
-            b"\0" + value if type(value) is bytes  # a text of the same bytes is another value
-            else f"{value + 0.0:.17g}".encode() if isinstance(value, int | float)
-            else str(value).encode("utf-8", "replace")
+            value.encode("utf-8", "replace") if isinstance(value, str)
+            else b"\1" if value is None
+            else b"\0" + value if isinstance(value, bytes)  # a text of the same bytes is another value
+            else f"{value + 0.0:.17g}".encode()
             for value in row
         ])
     )  # fmt: skip
