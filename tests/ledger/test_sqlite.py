@@ -27,7 +27,7 @@ from calipers.testing import SimulatedJudge
 from groups import FOUR, QUALITY, group_of
 from replaying import scored
 
-INSERT = "INSERT INTO learned VALUES (?, ?, ?)"
+INSERT = "INSERT INTO learned VALUES (?, ?, ?, 0)"
 
 
 def test_a_ledger_that_another_process_is_creating_is_waited_for(tmp_path: Path):
@@ -59,7 +59,7 @@ def test_what_grows_to_hundreds_of_times_its_size_is_told_and_not_unpacked(tmp_p
 
 async def test_text_that_is_no_text_any_more_is_not_shown(tmp_path: Path):
     with Ledger(tmp_path / "l.db") as ledger:
-        ledger.put("INSERT INTO learned VALUES (?, ?, CAST(? AS TEXT))", ("e", "m", b"a secret \xff thing"))
+        ledger.put("INSERT INTO learned VALUES (?, ?, CAST(? AS TEXT), 0)", ("e", "m", b"a secret \xff thing"))
         await ledger.commit()
         with pytest.raises(LedgerError, match=r"l\.db.*Move it aside") as caught:
             ledger.rows("SELECT value FROM learned")
@@ -175,7 +175,7 @@ def test_values_of_another_kind_are_named_as_damage(tmp_path: Path):
     for number, statement in enumerate(("UPDATE groups SET source = 7", "UPDATE groups SET result = X'00'")):
         path = recorded(tmp_path / f"{number}.db")
         changed(statement)(path)
-        assert "cannot be read" in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
+        assert "groups, run 1, position 0" in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
         replayed = CliRunner().invoke(app, ["replay", str(path), "-o", str(tmp_path / "o"), "--force"]).exception
         assert isinstance(replayed, LedgerError) == ("source" in statement)
 

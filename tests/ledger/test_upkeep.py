@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import calipers
+import zstd_codec as zstd
 from calipers.cli import app
 from calipers.errors import CalipersError, LedgerError
-from calipers.ledger import open_ledger, read_ledger
+from calipers.ledger import Recorder, Run, open_ledger, read_ledger
+from calipers.ledger.contents import verify_ledger
+from calipers.ledger.database import TABLES, checksum
 from calipers.ledger.opening import Address
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
@@ -43,18 +47,52 @@ def replay(location: str, run: int, out: Path) -> bytes:
     return out.read_bytes()
 
 
+ROWS = {
+    "answers": ("k", "e", "m", "{}", "\ud800\0␀é", "stop", "", None, 2**53, 0, 0, 3, 1, 1, "now", None, None),
+    "groups": (1, 5, "g", zstd.compress(b"{}"), "{}"),
+    "asks": (1, 5, 0, "", "first", "failed", None, "{}"),
+    "failed_calls": (1, 5, 0, 0, "k", "server", True, 1, 2, 3, -0.0, "now"),
+    "learned": ("e", "m", "{}"),
+}
+"""A row of each table, with values that a database returns in another form: half a surrogate pair, whole costs."""
+
+
+async def test_every_changed_value_is_named_with_its_row(location: str):
+    unlike = []
+    with open_ledger(location) as ledger:
+        settings = calipers.Judge("embedded").settings.to_dict()
+        Recorder(Run(ledger, settings, version="0")).change_settings({**settings, "windows": [4096]})
+        for table in TABLES[1:]:
+            row = ROWS[table.name]
+            for column, old in (("", None), *zip(table.columns, row, strict=True)):
+                ledger.put(table.insert_or_replace, row)
+                await ledger.commit()
+                if changed := column not in {"", "run"}:  # Postgres itself looks after a run's number
+                    value = b"[]" if column in {"request", "source"} else 7 if isinstance(old, int | float) else "[]"
+                    ledger.put(f"UPDATE {table.name} SET {column} = ?", (value,))  # noqa: S608 - ours
+                    await ledger.commit()
+                named = [problem.partition(",")[0] for problem in verify_ledger(ledger)]
+                if named != [table.name] * changed:
+                    unlike.append((table.name, column, named))
+                ledger.put(f"DELETE FROM {table.name}", ())  # noqa: S608 - ours
+                await ledger.commit()
+    assert unlike == []
+    assert checksum(["{}"]) != checksum([b"{}"])  # a change before a text can turn it into bytes
+
+
 def test_a_sound_ledger_is_sound_and_damage_is_named(location: str):
     score(location)
     assert "all can be read" in done("ledger", "verify", location)
     with open_ledger(location) as ledger:
-        ledger.put("UPDATE groups SET result = ? WHERE position = 1", ("[1, 2",))
+        ledger.put("UPDATE groups SET result = replace(result, '0', '1') WHERE position = 1", ())  # still valid JSON
         ledger.put("DELETE FROM answers WHERE key IN (SELECT key FROM asks WHERE position = 2 AND number = 0)", ())
         ledger.put("UPDATE runs SET settings = '{}'", ())
     found = call("ledger", "verify", location)
     assert found.return_value == 1
-    assert "run 1, group 1: result cannot be read" in found.output
+    assert "groups, run 1, position 1: " in found.output
     assert "group 2: the answer to question 0 is missing" in found.output
-    assert "run 1: its settings cannot be read" in found.output
+    assert "runs, id 1: " in found.output
+    assert len(found.output.splitlines()) == 4
 
 
 def test_pruning_removes_old_runs_and_only_the_answers_that_nobody_uses(location: str, tmp_path: Path):

@@ -132,8 +132,8 @@ async def test_the_state_of_a_run_is_read_while_it_grows(tmp_path: Path):
         await judge.score_group(GROUPS[0])
     ledger = Ledger(path)
     row = (2, 7, 0, 0, "k", "rate_limited", 1, 0, 0, 0, 0.0, "2026-01-01T00:00:00.000+00:00")
-    ledger.insert("INSERT INTO failed_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    ledger.insert("INSERT INTO asks VALUES (2, 7, 0, 'k', 'first', 'strict', NULL, '{}')", ())
+    ledger.insert("INSERT INTO failed_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", row)
+    ledger.insert("INSERT INTO asks VALUES (2, 7, 0, 'k', 'first', 'strict', NULL, '{}', 0)", ())
     ledger.close()
     first, latest = run_state(str(path), 1), run_state(str(path))
     assert [one.tally.groups.total() for one in (first, latest)] == [len(GROUPS), 1]

@@ -221,7 +221,7 @@ async def test_an_id_names_one_group_of_its_run_however_it_came(faulty: FaultySe
                 assert [one.text for one in answers] == first
                 assert [(await server.post(*one)).body["kind"] for one in refused] == ["conflict"] * 3
             row = ("whole", '{"trajectories": []}', "{}")
-            of_another_command.put("INSERT INTO groups SELECT max(run), max(position) + 1, ?, ?, ? FROM groups", row)
+            of_another_command.put("INSERT INTO groups SELECT max(run), max(position) + 1, ?, ?, ?, 0 FROM groups", row)
             await of_another_command.commit()
     assert questions(faulty) == 2
 

@@ -10,10 +10,11 @@ import json
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self, TypeAlias, TypeVar
+from zlib import crc32
 
 from calipers.errors import LedgerError
 from calipers.types.encoding import require_small_when_decoded, without_lone_surrogates
@@ -23,7 +24,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-FORMAT: Final = 8
+FORMAT: Final = 9
 """The format of ledgers, which alone is read and written. A change of a table is a new format."""
 _LONG: Final = 2**14
 """Shorter texts are not compressed, because compressing them would take longer than storing them."""
@@ -78,7 +79,10 @@ def _most(compressed: bytes) -> int:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the ledger: its ``columns`` in order, of which the first ``keys`` are the primary key."""
+    """A table of the ledger: its ``columns`` in order, of which the first ``keys`` are the primary key.
+
+    A last column holds each row's ``checksum``, which ``put`` adds.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -92,13 +96,13 @@ class Table:
     @cached_property
     def insert_or_replace(self) -> str:
         """The statement that inserts a row into the ledger, or replaces the row with the same key."""
-        changed = ", ".join(f"{name} = excluded.{name}" for name in self.columns[self.keys :])
+        changed = ", ".join(f"{name} = excluded.{name}" for name in (*self.columns[self.keys :], "checksum"))
         return f"{self._insert} ON CONFLICT ({', '.join(self.columns[: self.keys])}) DO UPDATE SET {changed}"
 
     @property
     def _insert(self) -> str:
-        values = ", ".join("?" * len(self.columns))
-        return f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({values})"  # noqa: S608 - our own names
+        values = "?, " * len(self.columns)
+        return f"INSERT INTO {self.name} ({', '.join(self.columns)}, checksum) VALUES ({values}?)"  # noqa: S608 - our own names
 
 
 ANSWERS: Final = Table(
@@ -119,6 +123,25 @@ FAILED_CALLS: Final = Table(
     ),
     keys=4,
 )  # fmt: skip
+RUNS: Final = Table("runs", ("id", "version", "settings", "learned", "started_at"))
+TABLES: Final = (RUNS, GROUPS, ASKS, ANSWERS, FAILED_CALLS, LEARNED)
+_RECORDING: Final = frozenset(sql for table in TABLES for sql in (table.insert_new, table.insert_or_replace))
+
+
+def checksum(row: Iterable[Any]) -> int:
+    """Return the checksum of a row, the same before it is written and when it is read from either database.
+
+    Numbers count by value, because a database stores 0 as 0.0 where it stores fractions.
+    """
+    return crc32(
+        b"\0".join([
+            value.encode("utf-8", "replace") if isinstance(value, str)
+            else b"\1" if value is None
+            else b"\0" + value if isinstance(value, bytes)  # a text of the same bytes is another value
+            else f"{value + 0.0:.17g}".encode()
+            for value in row
+        ])
+    )  # fmt: skip
 
 
 class ReadableLedger(ABC):
@@ -205,6 +228,8 @@ class WritableLedger(ReadableLedger):
         because a later failure would affect the whole transaction.
         """
         row = self._as_stored(statement, values)
+        if statement in _RECORDING:
+            row = (*row, checksum(values))
         with self._lock:
             self._pending.setdefault(statement, []).append(row)
 

@@ -24,6 +24,7 @@ from calipers.ledger.database import (
     LEARNED,
     Row,
     WritableLedger,
+    checksum,
     compress_text,
 )
 from calipers.pacing import pace_of_loop
@@ -92,9 +93,10 @@ class Run:
     def __init__(self, ledger: WritableLedger, settings: Mapping[str, Any], *, version: str) -> None:
         learned = [find_learned(ledger, judge["endpoint"], judge["model"]) for judge in settings["judges"]]
         self.ledger = ledger
+        self.columns = (version, json.dumps(settings), json.dumps(learned), _now())
         self.id = ledger.insert(
-            "INSERT INTO runs (version, settings, learned, started_at) VALUES (?, ?, ?, ?)",
-            (version, json.dumps(settings), json.dumps(learned), _now()),
+            "INSERT INTO runs (version, settings, learned, started_at, checksum) VALUES (?, ?, ?, ?, ?)",
+            (*self.columns, checksum(self.columns)),
         )
         self.numbers = count()
 
@@ -189,7 +191,10 @@ class Recorder(Store):
 
     def change_settings(self, settings: Mapping[str, Any]) -> None:
         """Record ``settings`` as the run's settings from now on; the ledger's next commit writes them."""
-        self._ledger.put("UPDATE runs SET settings = ? WHERE id = ?", (json.dumps(settings), self.run.id))
+        version, _, *others = self.run.columns
+        text = json.dumps(settings)
+        row = (text, checksum((version, text, *others)), self.run.id)
+        self._ledger.put("UPDATE runs SET settings = ?, checksum = ? WHERE id = ?", row)
 
     def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
         """Record in the ledger, for later runs, what was learned about a judge; it is written with the next commit."""
