@@ -123,7 +123,7 @@ def _price(choice: Choice, limit: Mapping[Measure, float] | None, names: Mapping
     yield f"# A group costs {_as_text(way.cost)}."
     if limit:
         yield f"# The best way that costs at most {_limits(limit)} a group."
-    elif (dearest.cost.of(choice.measure) or 0.0) > (way.cost.of(choice.measure) or 0.0):
+    elif None not in (costs := [chosen.cost.of(choice.measure) for chosen in (way, dearest)]) and costs[0] != costs[1]:
         level = f"{_level(dearest.fidelity, None)} for {_as_text(dearest.cost)}"
         share = f"{SHARE_OF_BEST:.1%} of the best way's fidelity, less one standard error"
         yield f"# It is the cheapest, in {_UNITS[choice.measure]}, with {share}."
