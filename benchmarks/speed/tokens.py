@@ -135,7 +135,7 @@ def row(name: str, groups: int, theirs: tuple[int, int], own: tuple[int, int]) -
     )
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--art-python", default=os.environ.get("CALIPERS_ART_PYTHON"))
     parser.add_argument("--encoding", choices=["o200k", "cl100k"], default="o200k")
@@ -174,8 +174,7 @@ def main() -> int:
     print(f"RULER: {source}; tokens: {chosen.encoding}")
     print(verdict("tokens over RULER's, one-line answers", shares["one-line answers"], MOST_ON_LINES, at_least=False))
     print(verdict("tokens over RULER's, agents", pooled[3] / pooled[1], MOST_ON_AGENTS, at_least=False))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

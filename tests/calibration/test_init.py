@@ -202,10 +202,11 @@ def test_lists_scored_by_place_or_shown_in_one_order_are_called_so():
     by_place = [
         record(one, "j", {"scores": {name: -place for place, name in enumerate(order)}}, mode="listwise",
                order=[*order], sample_index=sample)
-        for one in SIXTY for sample, order in enumerate(("abcd", "dcba"))
+        for one in SIXTY for sample, order in enumerate(("abcd", "dcab"))
     ]  # fmt: skip
     found = kinds(*by_place)
     assert "explains 100%" in found["one_position"]
+    assert "random" not in found["chance"]
     assert "one_order" not in found
     once = kinds(*(line for line in by_place if line["sample_index"] == 0))
     assert "no group was listed in a second order" in once["one_order"]

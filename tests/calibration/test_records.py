@@ -47,6 +47,17 @@ def test_a_full_line_is_read_and_what_was_not_read_is_missing():
     assert "'scores' is not in 'parsed'" in problem_of({"group_id": "g", "judge": "j", "scores": {"a": 1}})
 
 
+@pytest.mark.parametrize("parsed", [{"scores": {"b": 700, "a": 7, "c": None}}, {"ranking": ["c", "a", "b"]}])
+def test_without_an_order_the_ids_are_those_of_the_answer_and_no_position_is_known(parsed: dict[str, Any]):
+    line = {"group_id": "g", "judge": "j", "mode": "listwise", "parsed": parsed, "scale": [1, 10]}
+    record = as_record(line)
+    assert (record.order, record.ordered, record.cost.shown) == (("a", "b", "c"), False, 3)
+    assert as_record(line | {"order": ["c", "b", "a"]}).ordered
+    silent: Any
+    for silent in (None, {"scores": {}}, {"ranking": []}, {"winner": "a"}):
+        assert "'order' is needed where 'parsed'" in problem_of(line | {"parsed": silent})
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"order": []}, "'order' must list"),
     ({"order": [1.5]}, "id in 'order'"),

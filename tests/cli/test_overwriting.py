@@ -111,6 +111,7 @@ def test_only_what_failed_is_judged_again_and_no_other_line_is_lost(folder: Path
     failed, moved, gone = ({**rows[at], "status": "partial"} for at in (1, 2, 3))
     moved["trajectories"] = [{**member, "id": f"{member['id']}-other"} for member in moved["trajectories"]]
     gone["group_id"] = "gone"
+    failed["trajectories"] = failed["trajectories"][::-1]  # ids are found in any order
     write_rows(out, [{**rows[0], "kept": 1}, failed, moved, gone])
     run = calipers("score", "groups.jsonl", "-o", "o.jsonl", "--only", "failed")
     assert (run.code, read_rows(out)) == (0, [{**rows[0], "kept": 1}, rows[1], moved, gone, *rows[2:]])

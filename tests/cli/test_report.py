@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Calipers, mismatches, write_rows
+from command_line import Calipers, mismatches, read_rows, write_rows
 from groups import FOUR, group_of
 from reported import details_in, member, result_of
 
@@ -30,6 +30,17 @@ def test_the_ledger_beside_a_result_file_is_read_too_but_a_named_groups_file_tak
     assert calipers("report", "scored.jsonl", "-o", "other.html", "--groups", "groups.jsonl").code == 0
     detail = details_in(Path("other.html"))[0]
     assert (detail["shared"][0]["content"], detail["questions"]) == ("Question one?", None)
+
+
+def test_groups_keep_their_texts_and_questions_after_a_later_run_of_some(folder: Path, calipers: Calipers):
+    rows = read_rows(folder / "scored.jsonl")
+    write_rows(folder / "scored.jsonl", [rows[0], {**rows[1], "status": "failed"}])
+    again = ("score", "groups.jsonl", "-o", "scored.jsonl", "--judge", "scripted:replies.jsonl", "--only", "failed")
+    assert calipers(*again).code == 0
+    assert calipers("report", "scored.jsonl", "-o", "page.html").code == 0
+    assert [len(one["questions"] or ()) for one in details_in(Path("page.html"))] == [2, 1]
+    assert calipers("report", "scored.jsonl", "scored.jsonl.ledger.db", "--run", 2, "-o", "run.html").code == 0
+    assert [len(one["questions"] or ()) for one in details_in(Path("run.html"))] == [0, 1]
 
 
 def test_a_mistake_is_a_sentence(folder: Path, calipers: Calipers):

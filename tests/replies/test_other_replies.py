@@ -58,6 +58,8 @@ def test_rows_of_a_checklist_are_matched_by_what_they_carry():
         '{"1": {"reason": "The verdict is: not met", "met": true}, "2": false}': {},
         '{"1": {"reason": "Not met.", "met": true}, "2": false}': {},
         '{"1": {"reason": "I cannot evaluate this.", "met": false}, "2": false}': {},
+        '{"1": {"reason": "Sorry, unable to judge it", "met": true}, "2": false}': {},
+        '{"1": {"reason": "I cannot judge it wrong, for it is 42.", "met": true}, "2": false}': {"1": True, "2": False},
         '{"1": {"reason": "Verdict - unmet", "met": true}, "2": false}': {}, '{"1": true, "1": false, "2": true}': {},
         'So: {"1": true, "2": false}': {}, "These verdicts are wrong:\n1. yes\n2. no": {},
         '{"1": true, "2": false, "final": {"1": false}}': {}, '{"1": {"met": true, "1": false}, "2": false}': {},

@@ -51,22 +51,17 @@ def findings_about_input(frame: Frame, tally: Tally) -> Iterator[Finding]:
         ids = counted(tally.unknown_members, "id in judgments is", "ids in judgments are")
         yield Finding("unknown_members", f"{ids} not in the group")
     if tally.copies:
-        yield Finding(
-            "copies",
-            f"{counted(tally.copies, 'judgment is', 'judgments are')} there already and not counted again; number "
-            "repeats of a question by 'sample_index': 0, 1, 2",
-        )
+        text = "there already and not counted again; number repeats of a question by 'sample_index': 0, 1, 2"
+        yield Finding("copies", f"{counted(tally.copies, 'judgment is', 'judgments are')} {text}")
     known = ~np.isnan(frame.gold)
     if not known.any():
-        yield Finding(
-            "no_gold", "no group has gold: agreement is unknown; only bias, noise and repeatability are measured"
-        )
+        text = "no group has gold: agreement is unknown; only bias, noise and repeatability are measured"
+        yield Finding("no_gold", text)
         return
     missing = sum(int(have) < len(columns) for have, columns in zip(known.sum(axis=1), frame.columns, strict=True))
     if missing:
-        yield Finding(
-            "missing_gold", f"in {counted(missing, 'group')} some member has no gold; agreement is measured without it"
-        )
+        text = f"in {counted(missing, 'group')} some member has no gold; agreement is measured without it"
+        yield Finding("missing_gold", text)
     usable = measures.measurable_groups(frame.gold, frame.gold)
     if alike := int((known.any(axis=1) & ~usable).sum()):
         rest = "agreement is measured without them" if usable.any() else "agreement is unknown"
@@ -75,7 +70,9 @@ def findings_about_input(frame: Frame, tally: Tally) -> Iterator[Finding]:
 
 def findings_about_series(series: Series, judge: JudgeFigures) -> Iterator[Finding]:
     """Yield findings about one judge's series."""
-    for kind, text in (*_agreement(judge), *_missing(judge), *_order(series, judge), *_reading(series, judge)):
+    by_place = series.places is not None and (series.places.share or 0) > _POSITION_ONLY
+    agreement = _agreement(judge, "" if by_place else _rule_of(judge))
+    for kind, text in (*agreement, *_missing(judge), *_order(series, judge), *_reading(series, judge)):
         yield Finding(kind, text, judge.judge, judge.asked)
 
 
@@ -109,7 +106,7 @@ def findings_about_choice(choice: Choice | None, frame: Frame) -> Iterator[Findi
         )
 
 
-def _agreement(judge: JudgeFigures) -> Iterator[tuple[str, str]]:
+def _agreement(judge: JudgeFigures, rule: str) -> Iterator[tuple[str, str]]:
     interval, groups = judge.advantage_fidelity_interval, judge.groups
     shown = measures.smallest_shown(interval)
     if 0 < groups < MIN_GROUPS:
@@ -119,7 +116,6 @@ def _agreement(judge: JudgeFigures) -> Iterator[tuple[str, str]]:
         alike = f"in {judge.dead_groups} of {judge.groups_judged} groups it gives all members the same score"
         yield "constant_judge", f"{alike}: nothing is learned from them"
     if interval and interval[0] <= 0 and judge.dead_groups < judge.groups_judged:
-        rule = _rule_of(judge)
         if interval[1] < 0:
             warning = "better members get lower scores, with confidence; check that a higher gold means better"
             yield "against_gold", f"{warning}{rule}"
@@ -156,34 +152,26 @@ def _order(series: Series, judge: JudgeFigures) -> Iterator[tuple[str, str]]:
     places, rate = series.places, judge.first_rate
     if places is not None and places.share is not None:
         if places.share > _POSITION_ONLY:
-            yield (
-                "one_position",
-                f"the position explains {places.share:.0%} of its scores' variance: it judges positions, not content",
-            )
+            share = f"the position explains {places.share:.0%} of its scores' variance"
+            yield "one_position", f"{share}: it judges positions, not content"
         if not places.turned:
             yield "one_order", "no group was listed in a second order: position bias is unknown"
     if rate is not None:
         if not 0.05 <= rate <= 0.95:
             position = "first" if rate > 0.5 else "second"
-            yield (
-                "one_position",
-                f"it prefers the {position} answer in nearly every pair: it judges positions, not content",
-            )
+            preferred = f"it prefers the {position} answer in nearly every pair"
+            yield "one_position", f"{preferred}: it judges positions, not content"
         if judge.order_flip_rate is None:
             yield "one_order", "no pair was judged in both orders: position bias is unknown"
 
 
 def _reading(series: Series, judge: JudgeFigures) -> Iterator[tuple[str, str]]:
     if judge.failure_rate > 0.02:
-        yield (
-            "failures",
-            f"{judge.failure_rate:.1%} of its answers failed or could not be read; figures are about the rest",
-        )
+        rate = f"{judge.failure_rate:.1%} of its answers failed or could not be read"
+        yield "failures", f"{rate}; figures are about the rest"
     if series.most < 2:
         yield "no_repeats", "every question was asked once only: noise and standard errors are unknown"
     elif judge.stderr_ratio is not None and series.key.temperature != 0 and not 0.8 <= judge.stderr_ratio <= 1.25:
         size, certain = ("large", "more") if judge.stderr_ratio < 1 else ("small", "less")
-        yield (
-            "dishonest_errors",
-            f"its standard errors are too {size} ({judge.stderr_ratio:.2f}; 1 is exact): trust differences {certain}",
-        )
+        errors = f"its standard errors are too {size} ({judge.stderr_ratio:.2f}; 1 is exact)"
+        yield "dishonest_errors", f"{errors}: trust differences {certain}"

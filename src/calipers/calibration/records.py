@@ -96,9 +96,9 @@ class Key:
 class Record:
     """An answer. Exactly one of ``scores``, ``winner`` and ``ranking`` is set, or none if the answer could not be read.
 
-    ``order`` holds the ids in the prompt's order; ``winner`` is one of them or "tie", by ``margin`` (0-1; 1 if only the
-    winner is known). Scores are finite and in units of ``scale``. ``status`` says why there is no answer. ``numbered``
-    is False if the file has no sample index, and ``sample`` is then 0.
+    ``order`` holds the ids in the prompt's order, or if not ``ordered`` those of the answer, sorted; ``winner`` is one
+    of them or "tie", by ``margin`` (0-1; 1 if only the winner is known). Scores are finite and in units of ``scale``.
+    ``status`` says why there is no answer. ``numbered`` is False if the file has no sample index; ``sample`` is then 0.
     """
 
     group_id: str
@@ -113,6 +113,7 @@ class Record:
     cost: Cost = NOTHING
     status: GroupStatus | None = None
     numbered: bool = True
+    ordered: bool = True
 
 
 def as_records(judgments: object, *, on_error: Callable[[InputError], None] | None = None) -> Iterator[Record]:
@@ -167,20 +168,23 @@ def as_record(value: object) -> Record:
     if "parsed" not in value and (outside := value.keys() & {"scores", "winner", "ranking"}):
         raise InputError(f"{outside.pop()!r} is not in 'parsed'; expected {_SHAPE}")
     order = value.get("order")
-    if not isinstance(order, list | tuple) or not order:
+    if order is not None and (not isinstance(order, list | tuple) or not order):
         raise InputError(f"'order' must list the ids as shown; expected {_SHAPE}")
-    ids = _ids(order, "order")
     if value.get("format") is not None and value.get("parsed") is None:
         raise InputError("'raw_text' is not read: read it with calipers.extract_choice, extract_scores and others")
     scale = _scale(value.get("scale"))
+    ids = _ids(order or (), "order")
     answer = _answer(value.get("parsed"), ids, scale)
+    ids = ids or tuple(sorted(answer.get("ranking") or (value.get("parsed") or {}).get("scores") or ()))
+    if not ids:
+        raise InputError(f"'order' is needed where 'parsed' has no scores and no ranking; expected {_SHAPE}")
     sample = value.get("sample_index")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int)):
         raise InputError("'sample_index' must be an integer")
     status = value.get("status")
     if status is not None and status not in get_args(GroupStatus):
         raise InputError(f"'status' is {status!r:.40}; known: {', '.join(get_args(GroupStatus))}")
-    key = _key(value, answer)
+    key = _key(value, answer, ids)
     return Record(
         _text(value.get("group_id"), "'group_id'"),
         key,
@@ -190,18 +194,19 @@ def as_record(value: object) -> Record:
         cost=NOTHING if status and not answer and value.get("usage") is None else _cost(value, key, ids),
         status=status,
         numbered=sample is not None,
+        ordered=order is not None,
         **answer,
     )
 
 
-def _key(value: Mapping[str, Any], answer: Mapping[str, Any]) -> Key:
+def _key(value: Mapping[str, Any], answer: Mapping[str, Any], ids: tuple[str, ...]) -> Key:
     mode = value.get("mode")
     if mode is None:
         mode = "pairwise" if "winner" in answer else "listwise" if "ranking" in answer else "pointwise"
     if mode not in get_args(Mode):
         raise InputError(f"'mode' is {mode!r}; known: {', '.join(get_args(Mode))}")
-    if mode == "pairwise" and len(value["order"]) != 2:
-        raise InputError(f"'mode' is pairwise but 'order' names {len(value['order'])} ids instead of 2")
+    if mode == "pairwise" and len(ids) != 2:
+        raise InputError(f"'mode' is pairwise but 'order' names {len(ids)} ids instead of 2")
     # Each criterion that a judge was asked about is another question, as a prompt variant is.
     variants = [_text(value[key], f"{key!r}") for key in ("prompt_variant", "criterion") if value.get(key) is not None]
     heat = value.get("temperature")
@@ -242,6 +247,8 @@ def _answer(parsed: object, order: tuple[str, ...], scale: tuple[float, float] |
 def _winner(name: str, margin: object, order: tuple[str, ...]) -> dict[str, Any]:
     if name == TIE and TIE in order:
         raise InputError('an id in \'order\' is "tie", so the winner "tie" would be ambiguous')
+    if not order:
+        raise InputError(f"'order' is needed where 'parsed' names a winner; expected {_SHAPE}")
     if len(order) != 2 or name not in (*order, TIE):
         raise InputError(f"'parsed.winner' is {name!r}, which is neither of two ids in 'order' nor \"tie\"")
     size = 1.0 if margin is None else _finite(margin, "'parsed.margin'")

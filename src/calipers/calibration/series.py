@@ -307,7 +307,7 @@ def _places(
     for groups, known in zip(calls, columns, strict=True):
         lists = []
         for presentation, record in enumerate(itertools.chain.from_iterable(groups)):
-            values = {} if record.scores is None else values_by_member(record, rescale=rescale)
+            values = values_by_member(record, rescale=rescale) if record.scores is not None and record.ordered else {}
             places = [(name, place) for place, name in enumerate(record.order) if name in values and name in known]
             mean = statistics.fmean(values[name] for name, _ in places) if places else 0.0
             for name, place in places:

@@ -43,7 +43,8 @@ def report(source: tuple[str, ...], out: str, groups: str | None, run: int | Non
     for shown_run in sources.notes.runs if run is None else ():
         if shown_run["of"] > 1:
             source, of, number = shown_run["source"], shown_run["of"], shown_run["run"]
-            print_message(f"{source} has {of:,} runs; run {number} is shown (--run names another)")
+            which = "each group's latest" if sources.results else f"run {number}"
+            print_message(f"{source} has {of:,} runs; {which} is shown (--run names another)")
     return int(bool(bad.count))
 
 

@@ -164,7 +164,7 @@ class OlderResults(Output):
         lines: Iterable[tuple[int, Any]] = read_json_lines(out)
         for number, row in lines:
             try:
-                key = (row["group_id"], *[each["id"] for each in row["trajectories"]])
+                key = (row["group_id"], *sorted(each["id"] for each in row["trajectories"]))
                 self._rows.setdefault(key, []).append(row)
             except (KeyError, TypeError):
                 problem = f"{row if isinstance(row, str) else 'no result'}; run without --only to write the file again"
@@ -172,12 +172,12 @@ class OlderResults(Output):
 
     def keeps(self, group: TrajectoryGroup) -> bool:
         """Whether the trajectories of ``group`` all have a score in OUT."""
-        rows = self._rows.get((group.group_id, *[trajectory.id for trajectory in group.trajectories]), ())
+        rows = self._rows.get((group.group_id, *sorted(each.id for each in group.trajectories)), ())
         return bool(rows) and all(row.get("status") == "scored" for row in rows)
 
     def write(self, result: GroupResult) -> None:
         """Keep the result for the end."""
-        self._new[result.group_id, *[each.id for each in result.trajectories]] = [result.to_dict()]
+        self._new[result.group_id, *sorted(each.id for each in result.trajectories)] = [result.to_dict()]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self._new:

@@ -48,7 +48,11 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
 
 def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[TrajectoryGroup]:
     """Convert ``value`` to a group as ``as_group`` does, in steps."""
-    if (is_ours := isinstance(value, TrajectoryGroup)) and value.is_checked and group_id is None:
+    if (
+        (is_ours := isinstance(value, TrajectoryGroup))
+        and (value.is_checked and group_id is None)
+        and not (value.extra or any(member.metadata or member.extra for member in value.trajectories))
+    ):  # what is in these mappings may have been added since, and JSON may not hold it
         return value
     value = _group_object(_own_fields(value, _GROUP, "") if is_ours else value)
     members: list[Trajectory] = []

@@ -121,7 +121,7 @@ class _Reader:
             return self._listed(node[:_MAX_ROWS])
         pairs = list(pairs_of(node))[:_MAX_ROWS]
         fields = {plain_key(key): value for key, value in pairs}
-        if any(fields.get(key) for key in ("error", "errors", "refusal")):
+        if any(fields.get(key) for key in ("error", "errors", "refusal", "refused")):
             raise Rejected(ERROR_BESIDE, doubt=True)
         if any(self._match(key) is not None for key, _ in pairs):
             return self._named(pairs)

@@ -66,12 +66,19 @@ WORDS_AROUND: Final = "words around the verdict"
 CONTRADICTED: Final = "a verdict that its explanation contradicts"
 TWO_VERDICTS: Final = "two verdicts that differ"
 ERROR_BESIDE: Final = "an error beside the verdict"
+_EVALUATE: Final = r"(?:evaluate|rate|score|grade|judge|assess)d?"
 REFUSES: Final = re.compile(
-    r"\s*(?:as an? [^,.]{0,40}, )?(?:(?:i'm |i am )?sorry|i (?:cannot|can['’]t|won['’]t|am unable|am not able|decline)"
-    r"|(?:unable to|cannot(?: be)?) (?:evaluate|rate|score|grade|judge|assess)d?)\b",
+    r"\s*(?:as an? [^,.]{0,40}, )?(?:(?:i'm |i am )?sorry|i (?:cannot|can['’]t|won['’]t|am unable|am not able"
+    rf"|(?:must )?decline)|(?:unable to|cannot(?: be)?) {_EVALUATE})\b|\W*(?:refused|n/a|null|redacted)\W*\Z",
     re.IGNORECASE,
 )
 """A judge's refusal, in place of an explanation: the lowest value beside it is none."""
+REFUSED: Final = re.compile(
+    rf"(?:[^.!]{{0,60}}, )?(?:but )?(?:i |i['’]m |i am )?(?:cannot|can['’]t|won['’]t|unable to|not able to|decline to)"
+    rf"(?: be)? {_EVALUATE}(?: (?:this|that|the|it))?(?: {NOUN})?[.!]?",
+    re.IGNORECASE,
+)
+"""An explanation that is a refusal and nothing else: no value beside it is one."""
 UNENDED: Final = "the reasoning never ends"
 
 

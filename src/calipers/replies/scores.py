@@ -31,6 +31,7 @@ from calipers.replies.names import (
     CONTRADICTED,
     ERROR_BESIDE,
     NOUN,
+    REFUSED,
     REFUSES,
     TWO_VERDICTS,
     WORDS_AROUND,
@@ -201,7 +202,7 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
 # --- explanations ----------------------------------------------------------------------------------------------------
 
 _SCORED: Final = (
-    r"[*_\"'`]{0,3}(?:\s?\([^()\n]{0,20}\))?(?:\s{0,3}[:：=]{1,2}|\s[–—-]\s)[*_\"'`\s]{0,4}"
+    rf"[*_\"'`]{{0,3}}(?:\s?\([^()\n]{{0,20}}\))?(?:\s{{0,3}}[:：=]{{1,2}}|\s[–—-]\s|\sis\s(?={SCORE}\W*\Z))[*_\"'`\s]{{0,4}}"
     rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"\bscores?(?![\w-]){_SCORED}", re.IGNORECASE)
@@ -212,10 +213,12 @@ def _is_contradicted(id_: str, values: Mapping[str, Value], words: str, remark: 
     """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for, or that or
     the ``remark`` about all one labelled by the candidate.
 
-    A score after another candidate's name is that one's; a number off the scale is none. The lowest score beside a
-    refusal to evaluate is no score either.
+    A score after another candidate's name is that one's; a number off the scale is none. No score beside
+    nothing but a refusal to evaluate is one, nor the lowest beside any.
     """
-    if values[id_].number == scale[0] and (REFUSES.match(words) or REFUSES.match(remark)):
+    if (len(words) < 120 and REFUSED.fullmatch(words.strip())) or (
+        values[id_].number == scale[0] and (REFUSES.match(words) or REFUSES.match(remark))
+    ):
         return True
     stated = list(_LABELLED.finditer(words[:4000])) if "score" in words.lower() else []
     if id_ in words or id_ in remark:
@@ -275,6 +278,8 @@ _TOPS: Final = ("max_score", "maximum_score", "max", "out_of", "scale")
 _WRAPPERS: Final = frozenset(
     {"attempts", "result", "results", "evaluation", "evaluations", "output", "response", "verdict"}
 )
+_SCORES: Final = re.compile(r"score|^(?:(?:final|overall|adjusted|revised|corrected)_?)?(?:rating|grade)?$")
+"""Keys whose number beside a candidate's score must be the same."""
 _NO_SCORES: Final = frozenset({"index", "idx", "rank", "position", "place", "confidence", *_TOPS})
 _EXPLAINED: Final = EXPLAINING | {"explanations"}
 _BESIDE: Final = _EXPLAINED | {"scores", "score", "error", "errors", "refusal", *_TOPS}
@@ -379,7 +384,7 @@ class _Reader:
                 are_parts = owner is not None and id_ is None and self._are_parts(value, owner)
                 if not are_parts and self._differs(value, values, id_ or owner, depth + 1):
                     return True
-            elif known := values.get(id_ or (owner if "score" in plain and plain not in _TOPS else None) or ""):
+            elif known := values.get(id_ or (owner if _SCORES.search(plain) and plain not in _TOPS else None) or ""):
                 stated = read_value(value, self.scale, known.top if isinstance(known, Value) else None)
                 if isinstance(stated, Value) and stated != known:
                     return True
@@ -435,7 +440,7 @@ class _Reader:
             # NaN is not equal to itself, but its text is.
             if repr(fields.setdefault(plain_key(key), value)) != repr(value) and self.names.match(key) is None:
                 found.doubts.append(_REPEATED)
-        if any(fields.get(key) for key in ("error", "errors", "refusal")):
+        if any(fields.get(key) for key in ("error", "errors", "refusal", "refused")):
             found.doubts.append(ERROR_BESIDE)
         return fields
 
@@ -476,15 +481,27 @@ class _Reader:
                 found.add(id_, read_value(item[1], self.scale, top))
         if found.values or not whole or len(items) != len(self.names.ids):
             return
-        ids: Sequence[str | None] = self.names.ids
-        for key, value in (beside or {}).items():
-            if key.endswith(("id", "ids", "names")) and is_list(value):
-                ids = [self.names.match(name) for name in value]
+        ids = self._listed_ids(beside or {})
         rows = [_nameless_score(item) for item in items]
         if len(ids) == len(items) and None not in ids and len(set(ids)) == len(ids) and _ABSENT not in rows:
             del found.doubts[before:]
             for id_, item in zip(ids, rows, strict=True):
                 found.add(str(id_), read_value(item, self.scale, top))
+
+    def _listed_ids(self, beside: Mapping[str, Any]) -> Sequence[str | None]:
+        """Return the candidates in the order of a list of their ids beside their scores, or in that asked for.
+
+        Raises Rejected if anything else names them in another order.
+        """
+        ids: Sequence[str | None] = self.names.ids
+        for key, value in beside.items():
+            names = list(value) if is_list(value) else [name for name, _ in pairs_of(value)]
+            named = [self.names.match(name.partition(":")[0] if isinstance(name, str) else name) for name in names]
+            if key.endswith(("id", "ids", "names")) and is_list(value):
+                ids = named
+            elif key != "scores" and {*named} == {*self.names.ids} and named != list(self.names.ids):
+                raise Rejected("scores by position beside names in another order", doubt=True)
+        return ids
 
     def _row(
         self, node: Any, found: _Found, id_: str | None = None, top: float | None = None, *, alone: bool = False

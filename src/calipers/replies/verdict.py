@@ -21,7 +21,7 @@ from calipers.replies.documents import (
     parse_strict_json,
     plain_key,
 )
-from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, REFUSES, TWO_VERDICTS, WORDS_AROUND, Rejected
+from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, REFUSED, REFUSES, TWO_VERDICTS, WORDS_AROUND, Rejected
 from calipers.replies.text import LIMIT, condense_reply, reply_text, strip_fence
 from calipers.types import Outcome
 
@@ -174,13 +174,13 @@ def read_row(value: Any) -> Row:
     read = [read_scalar(item) for item in stated]
     words = [item for key, item in fields.items() if isinstance(item, str) and key not in MET_KEYS]
     row = next((row for row in read if row.value is not None), read[0] if read else Row(None, "no verdict in it"))
-    if any(fields.get(key) for key in ("error", "refusal")):
+    if any(fields.get(key) for key in ("error", "refusal", "refused")):
         return Row(None, ERROR_BESIDE, doubt=True)
     if repeated or len({row.value for row in read if row.value is not None}) > 1:
         return Row(None, TWO_VERDICTS, doubt=True)
     in_words = {read_scalar(match["word"]).value for text in words for match in LABELLED.finditer(text[:4000])}
     in_words |= {_WORDS[word] for text in words if (word := _folded(text)) in ("met", "not met", "unmet")}
-    is_refusal = row.value is False and any(map(REFUSES.match, words))
+    is_refusal = any(REFUSED.fullmatch(text.strip()) or (not row.value and REFUSES.match(text)) for text in words)
     if isinstance(row.value, bool) and (in_words - {row.value, None} or is_refusal):
         return Row(None, CONTRADICTED, doubt=True)
     reasons = (item for key, item in fields.items() if key in EXPLAINING and isinstance(item, str) and item.strip())

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias, cast, get_args
 
@@ -107,13 +108,17 @@ class RunReader:
         self.models = tuple(str(judge.get("model")) for judge in settings["judges"])
         self.reasoning = str(settings.get("question", {}).get("reasoning", "hidden"))
         self.began = str(ledger.rows("SELECT started_at FROM runs WHERE id = ?", (self.recorded.id,))[0][0])
-        self._positions: dict[str, int] | None = None
 
-    def position(self, group_id: str) -> int | None:
-        """Return the number of a group in the run, or None if it has no such group."""
-        if self._positions is None:
-            self._positions = positions_of_groups(self.ledger, self.recorded.id)
-        return self._positions.get(group_id)
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The number of each group in the run, by id."""
+        return positions_of_groups(self.ledger, self.recorded.id)
+
+    @cached_property
+    def earlier(self) -> RunReader | None:
+        """The run before this one in the ledger."""
+        number = self.ledger.rows("SELECT max(id) FROM runs WHERE id < ?", (self.recorded.id,))[0][0]
+        return None if number is None else RunReader(self.ledger, number)
 
     def judged(
         self, source: int, result: Mapping[str, Any], position: int, group: TrajectoryGroup | None = None
@@ -160,6 +165,7 @@ class Sources:
         self.names = [self.called[path] for path in self.results or self.ledgers]
         self.title = ", ".join(self.called[path] for path in self.results or kinds)
         try:
+            self._is_named = run is not None
             self._runs = [RunReader(self._opened(path), run) for path in self.ledgers]
             self._groups = None if groups is None else _GroupsById(read_groups(groups, on_error=self._bad_line))
         except BaseException:
@@ -215,10 +221,13 @@ class Sources:
     def _with_questions(self, source: int, result: Mapping[str, Any]) -> Judged:
         group_id = str(result["group_id"])
         group = self._texts_of(group_id)
-        for number, run in reversed(list(enumerate(self._runs))):
-            if (position := run.position(group_id)) is not None:
+        for number, latest in reversed(list(enumerate(self._runs))):
+            run: RunReader | None = latest
+            while run is not None and group_id not in run.positions:
+                run = None if self._is_named else run.earlier
+            if run is not None:
                 self._completed[number] += 1
-                return run.judged(source, result, position, group)
+                return run.judged(source, result, run.positions[group_id], group)
         return Judged(source, result, group)
 
     def _from_ledgers(self) -> Iterator[Judged]:
