@@ -180,7 +180,7 @@ async def test_what_has_no_criteria_fails_and_says_why() -> None:
     result = await judge(Grader(TRUTH), rubric=None).score_group(GROUP)
     assert result.status == "failed"
     assert result.judge_calls == 0
-    assert "not graded: all trajectories: no criteria" in result.warnings[0]
+    assert "not graded: no rubric with criteria" in result.warnings[0]
     for end in (".", "!", "..."):  # the text decides in which order candidates are shown
         first, *others = answers({name: f"{name}{end}" for name in "abcde"}).trajectories
         some = replace(GROUP, trajectories=(replace(first, rubric=RUBRIC), *others))
