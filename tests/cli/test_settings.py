@@ -78,11 +78,11 @@ def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder:
     for content, flag in cases.items():
         (folder / "calipers.toml").write_text(content)
         ended = calipers(*SCORE, OPENAI_API_KEY="sk-mine")
-        words = (f"{flag!r} sets a file, an address or a request parameter", "--config calipers.toml")
+        words = (f"{flag!r} may not be set here", "--config calipers.toml")
         if ended.code != 2 or not all(word in ended.err for word in words):
             wrong.append((content, ended))
     (folder / "calipers.toml").write_text('model = "m@http://elsewhere/v1"')
-    wrong += mismatches(calipers, [(("generate", *SCORE[1:]), "'model' sets a file, an address")])
+    wrong += mismatches(calipers, [(("generate", *SCORE[1:]), "'model' may not be set here")])
     assert wrong == []
     assert (folder / "mine").read_text() == "mine\n"
     assert not (folder / "out.jsonl").exists()

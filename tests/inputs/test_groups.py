@@ -168,7 +168,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"prompt": float("nan"), "responses": ["a"]}, "its prompt must be text or a list of messages, not nan"),
     ([ASKED, ANSWER], "is one list of messages, not"),
     ([("user", "q")], "is one list of messages"),
-    (["42", "41"], "holds text, but a trajectory is a list of messages"),
+    (["42", "41"], "a trajectory is text"),
     ([[ASKED], ASKED], "trajectory 2 is a single message"),
     ([[ASKED], ValueError("lost")], "trajectory 2 is an error (ValueError: lost); leave failed rollouts out"),
     ([{"id": "1", "messages": [ASKED]}, {"id": 1, "messages": []}], "has two trajectories with the id '1'"),

@@ -196,7 +196,7 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"input": "q", "output": None, "score": 0.0}, "'output' is null"),
     ({"responses_create_params": {}, "response": 5}, "looks like the format nemo_gym, but a field"),
     ({"eval": {"task": "t"}, "samples": []}, "is a log without samples"),
-    ({"trajectory": [], "history": [], "info": {}}, 'write each rollout as {"group_id"'),
+    ({"trajectory": [], "history": [], "info": {}}, 'Write each rollout as {"group_id"'),
     ({"trajectories": []}, "is a group in a file"),
     ({"chosen": [ASKED, ANSWER], "rejected": [ANSWER, ASKED]}, "begin with different messages"),
 ]

@@ -85,8 +85,10 @@ def _with_place(error: click.ClickException) -> click.ClickException:
 
     known = [option for parameter in context.command.params for option in parameter.opts]
     near = nearest_name(error.option_name, known)
-    if near or "--param" not in known or not error.option_name.startswith("--") or flag in OURS:
-        return click.NoSuchOption(error.option_name, possibilities=[near] if near else None, ctx=context)
+    if near:
+        return click.UsageError(f"No such option {error.option_name!r}. Did you mean {near!r}?", context)
+    if "--param" not in known or not error.option_name.startswith("--") or flag in OURS:
+        return click.NoSuchOption(error.option_name, ctx=context)
     parameter = f"--param {flag.replace('-', '_')}=VALUE"
     return click.UsageError(f"No such option --{flag}. To send it to the judge's server, write {parameter}", context)
 

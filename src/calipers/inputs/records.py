@@ -184,13 +184,13 @@ def json_value(line: bytes) -> Any:
         problem = _other_kind(line) or f"not UTF-8 at byte {error.start + 1} of the line; save the file as UTF-8"
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()):
-            problem = "not complete JSON: the line ends inside the object (cut off, or spread over lines); write a group a line"
+            problem = (
+                "not complete JSON: the line ends inside the object (cut off, or spread over lines); one group a line"
+            )
         else:
             near = text[max(0, error.pos - 10) : error.pos + 20].strip()
-            problem = (
-                _other_kind(line)
-                or f"not JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}, near {near!r}"
-            )
+            why = f"{error.msg.removesuffix(' at')} at column {error.pos + 1}, near {near!r}"
+            problem = _other_kind(line) or f"not JSON: {why}"
     except RecursionError:
         problem = "not readable: nested too deeply"
     except ValueError as error:  # raised for an integer of thousands of digits

@@ -33,7 +33,7 @@ def with_gradable_rubrics(
     if isinstance(group.rubric, str):
         notes.append("the group's rubric is text, which a checklist cannot check: it was not shown to the judge")
     problems = {
-        item: "no rubric with criteria: give the judge one (rubric=, --rubric), or the group"
+        item: "no rubric with criteria: give one to the judge (rubric=, --rubric) or to the group"
         if rubric is None
         else _IMAGES
         if _lacks_images(view.candidates[item].messages, grading)
