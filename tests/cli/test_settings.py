@@ -8,9 +8,9 @@ SCORE = ("score", "groups.jsonl", "-o", "out.jsonl")
 
 
 def test_settings_come_from_flags_then_environment_then_file(folder: Path, calipers: Calipers):
-    (folder / "calipers.toml").write_text('judge = "scripted:replies.jsonl"\norders = 2\n[score]\nseed = 5\n')
+    (folder / "calipers.toml").write_text('judge = "scripted:replies.jsonl"\norders = 2\nport = 1\n[score]\nseed = 5\n')
     ended = calipers("score", "groups.jsonl", "-o", "a.jsonl")
-    assert "Settings from calipers.toml" in ended.err
+    assert "Settings from calipers.toml (calipers score does not use port)" in ended.err
     calipers("score", "groups.jsonl", "-o", "b.jsonl", CALIPERS_ORDERS="3")
     calipers("score", "groups.jsonl", "-o", "c.jsonl", "--orders", "1", CALIPERS_ORDERS="3")
     assert [read_rows(folder / f"{name}.jsonl")[0]["judge_calls"] for name in "abc"] == [2, 3, 1]

@@ -227,9 +227,8 @@ class Report:
                 self.say(f"{name:<14} {text}")
         for line in reason_lines(self._reasons, 3):
             self.say(f"  {line}")
-        if (alone := sum(self._warnings[note] for note in self._warnings if note.endswith(NOTHING_TO_COMPARE))) and (
-            alone == self.groups.total()
-        ):
+        alone = sum(count for note, count in self._warnings.items() if note.endswith(NOTHING_TO_COMPARE))
+        if 0 < alone == self.groups.total():
             self.say("Warning: no judge was asked, because no group has two different trajectories to compare.")
         unused = [note for note in self._warnings if note.startswith(UNUSED)]
         common = [note for note, _ in self._warnings.most_common(3) if note not in unused]

@@ -267,7 +267,7 @@ def _warnings(group: _Group[P]) -> list[tuple[_Member[P], str]]:
     first, texts = group.members[0], list[tuple[_Member[P], str]]()
     different = next((member for member in group.members if member.prompt != first.prompt), None)
     if group.name is not None and different is not None:
-        text = f"the rollouts of {group.name!r} have different prompts (compare {first.shown}), but the same group_id"
+        text = f"the rollouts of {group.name!r} have different prompts (compare {first.shown}), but are one group"
         texts.append((different, f"{text}; if they are of different tasks, give their rows a group_id of their own"))
     if silent := [member for member in group.members if not member.is_answered]:
         texts.append((silent[0], _NO_REPLY + (f" (and {len(silent) - 1} more)" if len(silent) > 1 else "")))

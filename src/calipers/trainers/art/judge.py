@@ -20,7 +20,6 @@ from calipers.trainers.process import as_judge, once_per_process
 
 _SAME: Final = ("base_url", "api_key", "timeout", "max_tokens")
 _OPTIONS: Final[Mapping[str, str]] = {**dict(zip(_SAME, _SAME, strict=True)), **LITELLM_NAMES}
-"""LiteLLM's names for options of a Judge."""
 
 _USUAL: Final[Mapping[str, Any]] = {"timeout": 120.0, "attempts": 5, "max_tokens": 8192, "concurrency": 128}
 """RULER has no limit on concurrent calls."""
