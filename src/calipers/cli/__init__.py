@@ -80,15 +80,15 @@ def _with_place(error: click.ClickException) -> click.ClickException:
     if any(f"--{flag}" in option.opts for option in app.params):
         command = context.command_path.removeprefix("calipers ")
         return click.UsageError(f"--{flag} belongs before the command: calipers --{flag} ... {command} ...", context)
-    from calipers.config.arguments import OURS  # noqa: PLC0415 - --help stays quick
+    from calipers.config.arguments import OF_CLIENTS, OURS  # noqa: PLC0415 - --help stays quick
     from calipers.config.option import nearest_name  # noqa: PLC0415 - likewise
 
     known = [option for parameter in context.command.params for option in parameter.opts]
-    near = nearest_name(error.option_name, known)
-    if near or "--param" not in known or not error.option_name.startswith("--") or flag in OURS:
+    name = flag.replace("-", "_")
+    near = nearest_name(f"--{OF_CLIENTS.get(name, name)}".replace("_", "-"), known)
+    if near or "--param" not in known or not error.option_name.startswith("--") or name in OURS:
         return click.NoSuchOption(error.option_name, possibilities=[near] if near else None, ctx=context)
-    parameter = f"--param {flag.replace('-', '_')}=VALUE"
-    return click.UsageError(f"No such option --{flag}. Does the server take it? {parameter}", context)
+    return click.UsageError(f"No such option --{flag}. Does the server take it? --param {name}=VALUE", context)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from calipers.config.arguments import OURS
+from calipers.config.arguments import OF_CLIENTS, OURS
 from calipers.config.flag_values import names_rubric_file
 from calipers.config.option import Option, did_you_mean, nearest_name
 from calipers.config.options import GROUPS, flat_options, options_in_group
@@ -174,9 +174,9 @@ def takes_options(
 def unknown_argument(name: str, known: Mapping[str, Any], *, owner: str = "Judge", place: str = "write {}") -> str:
     """Return the error for an argument that ``owner`` does not have: where a Judge has it, or the nearest name."""
     options, problem = flat_options(), f"{owner} has no argument {name!r}"
-    if name in options or name in GROUPS:
-        return f"{problem}: {place.format(options[name].argument if name in options else f'{name}=')}"
-    if near := nearest_name(name, known.keys() | options.keys()):
-        return f"{problem}. Did you mean {near}?"
+    near = OF_CLIENTS.get(name, name if name in GROUPS else nearest_name(name, known.keys() | options.keys()))
+    if near:
+        guess = ":" if near in {name, OF_CLIENTS.get(name)} else f". Did you mean {near}? Then"
+        return f"{problem}{guess} {place.format(options[near].argument if near in options else f'{near}=')}"
     parameter = f'If it is a parameter of the request to the judge, write calls={{"params": {{"{name}": ...}}}}. '
     return f"{problem}. {'' if name in OURS else parameter}Known: {', '.join(known)}."
