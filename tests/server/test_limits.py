@@ -202,6 +202,15 @@ async def test_headers_and_idle_connections_are_bounded(faulty: FaultyServer, mo
                 async with asyncio.timeout(5):
                     while await asyncio.wait_for(reader.read(1000), 1):
                         writer.write(b"\r\n")
+        # A caller that does not read its answer holds its memory for as long, also with a request sent ahead.
+        said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
+        asked = {"responses_create_params": {"input": [{"role": "user", "content": "q"}]}, "echoed": "x" * 2**23}
+        row = json.dumps({"response": {"output": [said]}, **asked}).encode()
+        head = b"POST /verify?group_size=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(row)
+        reader, writer = await server.connect(head, row, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        with contextlib.closing(writer):
+            await until(lambda: server.service.counts.requests["/verify", 200] == 1)
+            await until(lambda: not server.ends.server.server_state.connections)
 
 
 async def test_the_server_sends_an_answers_body_at_once_and_not_when_its_head_was_acknowledged():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.answers import find_run, require_object
@@ -53,18 +53,20 @@ def positions_of_groups(ledger: ReadableLedger, run: int) -> dict[str, int]:
     return positions
 
 
-def recorded_results(ledger: ReadableLedger, run: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the position and the result of every group of a ledger's run, in input order.
+def recorded_groups(
+    ledger: ReadableLedger, run: int, column: Literal["source", "result"]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the position and the ``column`` of every group of a ledger's run, in input order.
 
     Groups that a running run records meanwhile are included.
     """
-    query = "SELECT position, result FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
+    query = f"SELECT position, {column} FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"  # noqa: S608 - our columns
     position = -1
     while rows := ledger.rows(query, (run, position)):
-        position, result = rows[0]
+        position, recorded = rows[0]
         if not isinstance(position, int):
             raise ledger.damaged()
-        yield position, ledger.decoded(result, require_object)
+        yield position, ledger.decoded(recorded, require_object)
 
 
 def recorded_group(ledger: ReadableLedger, run: int, position: int) -> dict[str, Any]:
