@@ -94,7 +94,7 @@ def _about_question(chosen: Settings, rubric: str | Rubric | None) -> dict[str, 
         "expected=True asks for digits alone, and tools= for an answer after calls: leave one out": (
             expected and bool(chosen.tools.names)
         ),
-        f"canaries= do not work with protocol={protocol}: an empty decoy answer may meet a criterion": (
+        f"canaries= does not work with protocol={protocol}: an empty decoy answer may meet a criterion": (
             chosen.defence.canaries != "off" and protocol not in ("listwise", "pairwise", "pointwise")
         ),
         f"reward={kind} does not work with protocol={protocol}; reward=rank works with any": (
