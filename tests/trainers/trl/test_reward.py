@@ -238,5 +238,5 @@ def test_it_can_be_sent_to_another_process_unless_it_holds_a_judge():
             assert type(sent) is type(reward)
             assert sent.__name__ == "tone"
     assert sent([" q", " q"], ["worth 10", "worth 90"]) == [0.1, 0.9]
-    with pytest.raises(ConfigError, match="a Judge holds connections and cannot be"):
+    with pytest.raises(ConfigError, match="each copy of a Judge would have limits"):
         pickle.dumps(reward_func(made_here(), num_generations=2))
