@@ -380,8 +380,8 @@ def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(t
     for text, reason in [
         ("", r"tokens\.toml: has no tenant"),
         ("[ann", "not valid TOML"),
-        ('[ann]\ntoken = "x"', r"tokens\.toml: ann: write the name of the environment variable"),
-        (f'ann = "{LONG}"', "write the name of the environment variable"),
+        ('[ann]\ntoken = "x"', r"tokens\.toml: ann: write the name of an environment variable"),
+        (f'ann = "{LONG}"', "write the name of an environment variable"),
         ('ann = "SHORT"', "at least 16 printable ASCII characters"),
         ('"a b" = "LONG"', "letters, digits"),
         ('ann = "LONG"\nbob = "AGAIN"', "ann and bob have the same token"),

@@ -69,13 +69,13 @@ def find_backend(
     name, url_within = split_judge_name(name)
     if url_within is not None:
         if base_url is not None:
-            raise ConfigError(f"{name} has a base URL behind its name already: leave base_url out")
+            raise ConfigError(f"{name} has a base URL behind its name already: leave out the other one")
         base_url = url_within
     in_process = _in_process(name)
     if in_process is not None:
         if base_url is not None or api_key is not None or headers is not None:
             raise ConfigError(
-                f"the judge {name!r} runs in this process: base_url, api_key and headers do not apply to it"
+                f"the judge {name!r} runs in this process: leave out base URL, key and headers, or name another judge"
             )
         return in_process
     _, slash, model = name.partition("/")

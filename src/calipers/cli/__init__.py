@@ -86,9 +86,10 @@ def _with_place(error: click.ClickException) -> click.ClickException:
     known = [option for parameter in context.command.params for option in parameter.opts]
     near = nearest_name(error.option_name, known)
     if near or "--param" not in known or not error.option_name.startswith("--") or flag in OURS:
-        return click.NoSuchOption(error.option_name, possibilities=[near] if near else None, ctx=context)
+        hint = f" Did you mean {near!r}?" if near else ""
+        return click.UsageError(f"No such option {error.option_name!r}.{hint}", context)
     parameter = f"--param {flag.replace('-', '_')}=VALUE"
-    return click.UsageError(f"No such option --{flag}. Does the server take it? {parameter}", context)
+    return click.UsageError(f"No such option --{flag}. To send it to the judge's server, write {parameter}", context)
 
 
 def main() -> None:

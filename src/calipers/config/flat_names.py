@@ -61,7 +61,7 @@ def _settings_in(path: str | Path) -> dict[str, Any]:
         remedy = "name a settings file, or give a mapping such as {'judge': 'embedded'}"
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); {remedy}") from error
     except ValueError as error:
-        raise ConfigError(f"{path}: no TOML file: {error}") from error
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
 
 
 def options_of_settings(given: Mapping[str, Any] | str | Path) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def with_flags(text: str) -> str:
     flags = {option.key: option for option in shown}
     flags |= {f"{option.group}: {option.name}": option for option in shown if option.group}
     names = "|".join(sorted(flags, key=len, reverse=True))
-    fields = "|".join(option.key for option in shown if option.metavar == "KEY=VALUE")
+    fields = "|".join(option.key for option in shown if option.metavar and "=" in option.metavar)
     value = r"""'[^']*'|"[^"]*"|\{[^}]*\}|\[[^]]*\]|[^\s,;:)]*"""
     pattern = rf"""(?<![\w.`'"?&-])(?:({fields}): (?=\w+=)(\S+)|({names})=({value})|(\w+: \w+)(?=: ))"""
 
@@ -177,6 +177,6 @@ def unknown_argument(name: str, known: Mapping[str, Any], *, owner: str = "Judge
     if name in options or name in GROUPS:
         return f"{problem}: {place.format(options[name].argument if name in options else f'{name}=')}"
     if near := nearest_name(name, known.keys() | options.keys()):
-        return f"{problem}. Did you mean {near}?"
+        return f"{problem}. Did you mean {options[near].argument.removesuffix('=') if near in options else near}?"
     parameter = f'If it is a parameter of the request to the judge, write calls={{"params": {{"{name}": ...}}}}. '
     return f"{problem}. {'' if name in OURS else parameter}Known: {', '.join(known)}."

@@ -28,6 +28,16 @@ SECTIONS: Final = (
 )  # fmt: skip
 """The headings of the options in the help, in order: the tables of options.toml."""
 
+LITELLM_NAMES: Final[Mapping[str, str]] = {
+    "api_base": "base_url",
+    "request_timeout": "timeout",
+    "num_retries": "attempts",
+    "max_retries": "attempts",
+    "max_completion_tokens": "max_tokens",
+    "max_parallel_requests": "concurrency",
+}
+"""LiteLLM's names for options of a judge."""
+
 _LONGEST_VALUE: Final = 200
 Kind: TypeAlias = Literal["whole", "number", "choice", "flag", "count", "function", "object"]
 
@@ -250,8 +260,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known option or setting that ``name`` is probably a misspelling of, if any."""
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.75)), None)
+    """Return the known option or setting that ``name`` is probably a misspelling of, or another library's name for."""
+    meant = {"model": "judge", **LITELLM_NAMES}.get(name.removeprefix("--").replace("-", "_"))
+    by_name = {option.removeprefix("--").replace("-", "_"): option for option in known}
+    close = difflib.get_close_matches(name, by_name.values(), n=1, cutoff=0.75)
+    return by_name.get(str(meant)) or next(iter(close), None)
 
 
 def _without_secrets(value: Any) -> Any:

@@ -91,7 +91,7 @@ def read_training(ledgers: Sequence[str], *, teachers: Sequence[str] = (), run: 
                         heard.update(dict.fromkeys(sorted(asked)))
                 learned |= {group.digest: group for group in _on_unit_scale(usable)}
     if teachers and not heard:
-        raise ConfigError(f"--teacher {', '.join(teachers)}: no group was scored by it alone")
+        raise ConfigError(f"--teacher {', '.join(teachers)}: no group in these ledgers was scored by this judge alone")
     reasons = Counter(reason for digest, reason in left_out.items() if digest not in learned)
     return Training(list(learned.values())[-_MOST_GROUPS:], list(heard), dict(reasons))
 
