@@ -38,6 +38,8 @@ def mismatches(cases: dict[str, object], ids: tuple[str, ...] = IDS) -> list[str
 def test_forms_that_say_one_thing_are_read():
     cases = {
         '{"explanations": {"KB": "a", "BC": "b"}, "scores": {"KB": 90, "BC": 10}}',
+        '{"attempts": {"KB": {"score": 90}, "BC": {"score": 10}}}',
+        '{"explanations": {"KB": "It scores 3/5 on style."}, "scores": {"KB": 90, "BC": 10}}',
         '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": "10"}]}',
         '[{"attempt":"KB","score":90,"reason":"KB has 3 errors"},{"attempt":"BC","score":10}]',
         '{"attempts": [{"attempt": "KB", "score": 90}, {"attempt": "BC", "score": 10}]}',

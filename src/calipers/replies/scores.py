@@ -202,7 +202,7 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
 # --- explanations ----------------------------------------------------------------------------------------------------
 
 _SCORED: Final = (
-    rf"[*_\"'`]{{0,3}}(?:\s?\([^()\n]{{0,20}}\))?(?:\s{{0,3}}(?:[:：=]{{1,2}}|->|→)|\s[–—-]\s|\sis\s(?={SCORE}\W*\Z)|\s(?=[\d.]{{1,5}}\s?/\s?\d))[*_\"'`\s]{{0,4}}"
+    rf"[*_\"'`]{{0,3}}(?:\s?\([^()\n]{{0,20}}\))?(?:\s{{0,3}}(?:[:：=]{{1,2}}|->|→)|\s[–—-]\s|\sis\s(?={SCORE}\W*\Z)|(?<!s)\s(?=[\d.]{{1,5}}\s?/\s?\d))[*_\"'`\s]{{0,4}}"
     rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"(?<![^\W_])scores?(?![\w-]){_SCORED}", re.IGNORECASE)
@@ -642,8 +642,10 @@ def _wrapped(fields: Mapping[str, Any]) -> dict[Any, Any] | list[Any] | None:
     if len(fields) != 1 or next(iter(fields)) not in _WRAPPERS:
         return None
     (inner,) = fields.values()
+    are_rows = [("score" in dict(pairs_of(row))) for _, row in pairs_of(inner)]
     keys = {plain_key(key) for key, _ in pairs_of(inner)}  # numbers by candidate alone may be anything
-    return inner if is_list(inner) or (len(keys) < _MAX_DEPTH and keys & {"scores", *_WRAPPERS}) else None
+    is_table = is_list(inner) or (len(keys) < _MAX_DEPTH and keys & {"scores", *_WRAPPERS})
+    return inner if is_table or (are_rows and all(are_rows)) else None
 
 
 def _stated_top(fields: Mapping[str, Any], outer: float | None = None) -> float | None:
