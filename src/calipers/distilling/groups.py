@@ -16,7 +16,7 @@ from calipers.errors import ConfigError
 from calipers.inputs import as_group
 from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun, find_run, require_object
-from calipers.ledger.contents import recorded_group, recorded_results
+from calipers.ledger.contents import recorded_group, recorded_groups
 from calipers.ledger.database import ReadableLedger
 from calipers.render import render
 from calipers.types import RenderedGroup, TrajectoryGroup
@@ -103,7 +103,7 @@ def _groups_of_run(
     run = recorded.id
     judges = [str(judge["judge"]) for judge in recorded.settings["judges"]]
     in_turn = recorded.settings["panel"] in _IN_TURN
-    for position, result in recorded_results(ledger, run):
+    for position, result in recorded_groups(ledger, run, "result"):
         slots = sorted(slot for slot in _slots(ledger, run, position) if slot < len(judges))
         asked = {judges[slot] for slot in (slots[-1:] if in_turn else slots)}
         group = as_group(recorded_group(ledger, run, position))

@@ -23,8 +23,8 @@ from calipers.ledger.contents import (
     RecordedQuestion,
     positions_of_groups,
     recorded_group,
+    recorded_groups,
     recorded_questions,
-    recorded_results,
 )
 from calipers.ledger.database import ReadableLedger
 from calipers.ledger.opening import Address, is_postgres
@@ -232,7 +232,7 @@ class Sources:
 
     def _from_ledgers(self) -> Iterator[Judged]:
         for source, run in enumerate(self._runs):
-            for position, result in recorded_results(run.ledger, run.recorded.id):
+            for position, result in recorded_groups(run.ledger, run.recorded.id, "result"):
                 yield run.judged(source, result, position, self._texts_of(str(result.get("group_id"))))
 
 

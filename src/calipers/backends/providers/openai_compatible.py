@@ -140,7 +140,8 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
         answer = replace(answer, logprobs=logprobs_in(choice["logprobs"], text))
     if refusal or answer.finish_reason == "refused":
         refused = replace(answer, text=without_lone_surrogates(refusal), finish_reason="refused") if refusal else None
-        raise attach_reply(declined_error(peer, refusal or text), refused)
+        reasons = ", ".join(f"{reason!r:.80}" for reason in ends.values() if reason)
+        raise attach_reply(declined_error(peer, refusal or f"finish reason {reasons}"), refused)
     return answer if answer.text.strip() or answer.finish_reason == "length" else _answer_in_reasoning(answer)
 
 
