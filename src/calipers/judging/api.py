@@ -80,14 +80,13 @@ def _as_judge(
 
 def require_none(options: Mapping[str, object], function: Callable[..., Any]) -> None:
     """Raise ConfigError for an argument that a caller gave a ``function`` without it: where it belongs."""
-    owner = f"{function.__name__}()"
+    owner, has, known = f"{function.__name__}()", signature(function).parameters, signature(Judge).parameters
     for name in options:
         if function is score_group and name in {"concurrency", "ordered", "on_error"}:
             raise ConfigError(f"{owner} has no argument {name!r}: score_groups(groups, judge) has it")
-        if near := nearest_name(name, signature(function).parameters):
+        if (near := nearest_name(name, has.keys() | known.keys())) in has:
             raise ConfigError(f"{owner} has no argument {name!r}. Did you mean {near}?")
-        known, place = signature(Judge).parameters, "pass a Judge, Judge(..., {})"
-        raise ConfigError(unknown_argument(name, known, owner=owner, place=place))
+        raise ConfigError(unknown_argument(name, known, owner=owner, place="pass a Judge, Judge(..., {})"))
 
 
 def _address_and_key(name: str) -> RequestTarget | None:
