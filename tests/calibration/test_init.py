@@ -220,14 +220,18 @@ def test_lists_scored_by_place_or_shown_in_one_order_are_called_so():
     ]  # fmt: skip
     found = kinds(*by_place)
     assert "explains 100%" in found["one_position"]
+    assert "unless" not in found["one_position"]
+    assert "one_position" not in kinds(*by_place[:4])
     assert "random" not in found["chance"]
     assert "one_order" not in found
     once = kinds(*(line for line in by_place if line["sample_index"] == 0))
     assert "no group was listed in a second order" in once["one_order"]
+    assert "unless" in once["one_position"]
     pairs = list(compared(SIXTY[:5], "j", bias=100.0, noise=0.1))
     assert "one_position" in kinds(*pairs, of=SIXTY[:5])
     forwards = [line for line in pairs if line["order"] == sorted(line["order"])]
     assert "one_order" in kinds(*forwards, of=SIXTY[:5])
+    assert "one_position" not in kinds(*pairs[:4], of=SIXTY[:5])
 
 
 def test_failures_and_groups_with_too_few_scores_are_counted():

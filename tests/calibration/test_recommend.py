@@ -34,10 +34,14 @@ def test_a_judge_that_may_know_nothing_is_not_recommended():
     """A comment in a file that can be loaded would be trained on."""
     opposed = [one | {"parsed": {"scores": {n: -x for n, x in one["parsed"]["scores"].items()}}} for one in
                rated(GROUPS, "j", 0.5)]  # fmt: skip
-    for said, why in ((list(rated(GROUPS[:12], "j", 50.0)), "12 groups could show"), (opposed, "get lower scores")):
+    random = list(rated(GROUPS[:12], "j", 50.0))
+    silent = [one | {"parsed": None} for one in rated(GROUPS[1:], "j", 0.5)]
+    silent += rated(GROUPS[:1], "j", 0.5)
+    for said, why in ((random, "could show a fidelity"), (opposed, "get lower scores"), (silent, "get no score")):
         text = calibrate(GROUPS, said).recommendation
         assert tomllib.loads(text) == {}
         assert why in text
+    assert "could show" not in text  # what gets no score has no spread to tell from
 
 
 def test_a_panel_that_rests_on_one_member_says_so():

@@ -86,6 +86,15 @@ def test_attacks_are_one_note_of_the_summary(folder: Path, calipers: Calipers):
         assert (attacked["status"], attacked["attacks"][0]["kind"]) == ("abstained", "instruction")
 
 
+def test_a_run_that_compared_nothing_warns(folder: Path, calipers: Calipers):
+    groups = read_rows(folder / "groups.jsonl")
+    alone = [group | {"trajectories": group["trajectories"][:1]} for group in groups]
+    write_rows(folder / "some.jsonl", [*alone[1:], groups[0]])
+    write_rows(folder / "alone.jsonl", alone)
+    warned = ["Warning: no judge" in calipers("score", f, "-o", f"{f}.out").err for f in ("some.jsonl", "alone.jsonl")]
+    assert warned == [False, True]
+
+
 def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path, calipers: Calipers):
     write_rows(folder / "replies.jsonl", [{"text": "I would rather not say."}])
     done = calipers(*SCORE, *JUDGE)
@@ -111,7 +120,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         ((*SCORE, "--judge", "OpenAI/gpt-5"), "did you mean openai/gpt-5?"),
         ((*SCORE, "--judge", "vllm/qwen3@gpu1:8000/v1"), "write provider/model@ADDRESS, as in vllm/MODEL@http://"),
         ((*SCORE, "--ordres", "2"), "Did you mean '--orders'?"),
-        ((*SCORE, "--model", "gpt-5"), "No such option '--model'.\n"),
+        ((*SCORE, "--model", "gpt-5"), "Did you mean '--judge'?"),
         ((*SCORE, "--api-base", "http://x"), "Did you mean '--base-url'?"),
         ((*SCORE, "--judge", "ollama:qwen3:32b"), "did you mean ollama/qwen3:32b?"),
         ((*SCORE, "--judge", "embeded"), "did you mean embedded?"),

@@ -143,7 +143,7 @@ def test_bad_lines_are_named_and_the_rest_is_done(
     generate: Calipers, calipers: Calipers, server: FaultyServer, folder: Path
 ) -> None:
     cases: list[tuple[Any, str]] = [
-        ({"question": "one"}, "has none of prompt, messages and context, but question"),
+        ({"question": "one"}, "(its fields: question)"),
         ("nonsense", "not JSON"),
         ({"prompt": []}, "prompt: must be text or a list"),
         ({"prompt": [{"content": "x"}]}, "prompt[0]: must be a message with a role"),
@@ -157,7 +157,7 @@ def test_bad_lines_are_named_and_the_rest_is_done(
     expected = [(f"prompts.jsonl:{number}: ", words) for number, (_, words) in enumerate(cases, start=1)]
     assert [words for place, words in expected if place not in run.err or words not in run.err] == []
     assert [post["messages"][-1]["content"] for post in server.posts] == ["one"]
-    assert "text is missing, but prompt" in generate("--prompt-key", "text").err
+    assert "has no text (its fields: prompt)" in generate("--prompt-key", "text").err
     strict = ("generate", "prompts.jsonl", "-o", "no.jsonl", "--base-url", server.url, "--strict")
     assert mismatches(calipers, [(strict, "prompts.jsonl:1: ")]) == []
     assert not (folder / "no.jsonl").exists()
@@ -170,7 +170,7 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(calipers: Calipers, 
         (("--model", "embeded/m"), "'embeded/m' is not a provider/model name: serve it"),
         (("--model", "opnai/gpt-5"), "did you mean openai/gpt-5?"),
         (("--model", "openai/gpt-5-mini"), "OPENAI_API_KEY is not set"),
-        (("--base-url", "http://127.0.0.1:9/v1"), "is the server running, and is this its address"),
+        (("--base-url", "http://127.0.0.1:9/v1"), "start the server, or correct its address"),
         (("--model", "scripted:none.jsonl"), "cannot be read"),
         (("--base-url", "http://127.0.0.1:9/v1", "--price", "cheap"), "--price cheap: write IN,OUT"),
     ]

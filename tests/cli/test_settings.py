@@ -8,9 +8,9 @@ SCORE = ("score", "groups.jsonl", "-o", "out.jsonl")
 
 
 def test_settings_come_from_flags_then_environment_then_file(folder: Path, calipers: Calipers):
-    (folder / "calipers.toml").write_text('judge = "scripted:replies.jsonl"\norders = 2\n[score]\nseed = 5\n')
+    (folder / "calipers.toml").write_text('judge = "scripted:replies.jsonl"\norders = 2\nport = 1\n[score]\nseed = 5\n')
     ended = calipers("score", "groups.jsonl", "-o", "a.jsonl")
-    assert "Settings from calipers.toml" in ended.err
+    assert "Settings from calipers.toml (calipers score does not use port)" in ended.err
     calipers("score", "groups.jsonl", "-o", "b.jsonl", CALIPERS_ORDERS="3")
     calipers("score", "groups.jsonl", "-o", "c.jsonl", "--orders", "1", CALIPERS_ORDERS="3")
     assert [read_rows(folder / f"{name}.jsonl")[0]["judge_calls"] for name in "abc"] == [2, 3, 1]
@@ -28,8 +28,8 @@ def test_an_error_names_the_settings_file_and_the_key(folder: Path, calipers: Ca
         'orders = "two"': "'--orders' (from the settings file): 'two' is not a valid whole number",
         "orders = true": "'--orders' (from the settings file): 'true' is not a valid whole number",
         "[score]\norders = 0": "'--orders' (from the settings file): 0 is not in the range",
-        "orders = [1, 2]": "orders must be one text or number",
-        "timeout = nan": "timeout must be one text or number",
+        "orders = [1, 2]": "'orders' must be one number or text",
+        "timeout = nan": "'timeout' must be one number or text",
         "[score]\nodrers = 2": "[score] 'odrers': unknown key. Did you mean orders?",
         "zzz = 2": "'zzz': unknown key. calipers COMMAND --help",
         'api-key = "s3cret"': "'api-key': a secret does not belong in this file",
@@ -78,11 +78,11 @@ def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder:
     for content, flag in cases.items():
         (folder / "calipers.toml").write_text(content)
         ended = calipers(*SCORE, OPENAI_API_KEY="sk-mine")
-        words = (f"{flag!r} sets a file, an address or a request parameter", "--config calipers.toml")
+        words = (f"{flag!r} may not be set here", "--config calipers.toml")
         if ended.code != 2 or not all(word in ended.err for word in words):
             wrong.append((content, ended))
     (folder / "calipers.toml").write_text('model = "m@http://elsewhere/v1"')
-    wrong += mismatches(calipers, [(("generate", *SCORE[1:]), "'model' sets a file, an address")])
+    wrong += mismatches(calipers, [(("generate", *SCORE[1:]), "'model' may not be set here")])
     assert wrong == []
     assert (folder / "mine").read_text() == "mine\n"
     assert not (folder / "out.jsonl").exists()

@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
     cases = [
         ("empty.jsonl", b"", "holds no prompts"),
-        ("x.jsonl", b"{}", "1: has none of prompt"),
+        ("x.jsonl", b"{}", "1: has no field prompt"),
         ("x.jsonl", b"\xff", "1: not UTF-8"),
         ("x.parquet", b"no", "not a readable Parquet"),
     ]

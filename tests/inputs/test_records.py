@@ -177,7 +177,7 @@ def test_rows_in_memory_and_readers_that_cannot_fit_are_refused() -> None:
         ([ROLLOUT], "rolouts", "unknown reader 'rolouts'"),
         ([ROLLOUT], "", "unknown reader ''"),
         ([ROLLOUT], "parquet", "reader='parquet' reads files, and here are rows of <list>"),
-        ([GROUP, ROLLOUT], None, "<list>:2: is one rollout among groups"),
+        ([GROUP, ROLLOUT], None, "<list>:2: is a rollout in a file"),
         ([json.dumps(GROUP)], None, "<list>:1: is text where a group is needed"),
         ({"prompt": ["q"], "completion": ["a"]}, None, "it has the columns prompt, completion, and no rows"),
         ({"train": [GROUP]}, None, "it has the splits train"),
@@ -274,7 +274,7 @@ def test_bad_rows_are_reported_by_number_and_the_rest_is_read(tmp_path: Path) ->
 def test_other_columns_no_rows_and_what_is_not_parquet_are_refused_and_a_missing_package_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InputError, match="has no list of trajectories, only the keys prompt, ability"):
+    with pytest.raises(InputError, match="its keys: prompt, ability"):
         list(read_groups(parquet(tmp_path, [{"prompt": "x", "ability": "y"}])))
     pa = pytest.importorskip("pyarrow")
     with pytest.raises(InputError, match="holds no groups"):

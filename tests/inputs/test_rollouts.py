@@ -196,8 +196,8 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"input": "q", "output": None, "score": 0.0}, "'output' is null"),
     ({"responses_create_params": {}, "response": 5}, "looks like the format nemo_gym, but a field"),
     ({"eval": {"task": "t"}, "samples": []}, "is a log without samples"),
-    ({"trajectory": [], "history": [], "info": {}}, 'write each rollout as {"group_id"'),
-    ({"trajectories": []}, "is a group among rollouts"),
+    ({"trajectory": [], "history": [], "info": {}}, 'Write each rollout as {"group_id"'),
+    ({"trajectories": []}, "is a group in a file"),
     ({"chosen": [ASKED, ANSWER], "rejected": [ANSWER, ASKED]}, "begin with different messages"),
 ]
 
@@ -275,7 +275,7 @@ def test_rollouts_without_a_users_prompt_or_an_answer_are_reported(tmp_path: Pat
     rows = [{"messages": [{"role": "system", "content": "s"}, ANSWER]}] * 2
     groups, _ = read(written(tmp_path / "t.jsonl", *rows))
     assert [len(group.trajectories) for group in groups] == [1, 1]
-    assert "t.jsonl:1: has no prompt of a user's" in caplog.text
+    assert "t.jsonl:1: has no user message" in caplog.text
     list(read_groups([{"messages": [{"role": "user", "content": "q"}]}]))
     assert "has no message of an assistant" in caplog.text
 
@@ -306,7 +306,7 @@ def test_a_groups_file_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFix
         assert ids_of(list(read_groups(written(tmp_path / "t.jsonl", group)))) == [("g", 1)]
         _, problems = read(written(tmp_path / "u.jsonl", group, row("p", "a")))
     assert not caplog.records
-    assert "is one rollout among groups" in problems[0]
+    assert "is a rollout in a file" in problems[0]
 
 
 # --- objects of ART ---

@@ -180,12 +180,12 @@ async def test_what_has_no_criteria_fails_and_says_why() -> None:
     result = await judge(Grader(TRUTH), rubric=None).score_group(GROUP)
     assert result.status == "failed"
     assert result.judge_calls == 0
-    assert "not graded: all trajectories: no criteria" in result.warnings[0]
+    assert "not graded: no rubric with criteria" in result.warnings[0]
     for end in (".", "!", "..."):  # the text decides in which order candidates are shown
         first, *others = answers({name: f"{name}{end}" for name in "abcde"}).trajectories
         some = replace(GROUP, trajectories=(replace(first, rubric=RUBRIC), *others))
         warnings = (await judge(Grader(TRUTH), rubric=None).score_group(some)).warnings
-        assert "not graded: trajectory 'b', 'c', 'd', 'e': no criteria" in warnings[0]
+        assert "not graded, trajectory 'b', 'c', 'd', 'e': no rubric" in warnings[0]
     text = answers({"a": "Rest."}, rubric="Be kind.")
     assert "cannot check" in (await result_of(group=text)).warnings[0]
     negative = answers({"a": "Rest.", "b": "Tea."}, rubric=RUBRIC)

@@ -294,7 +294,7 @@ def test_settings_that_cannot_work_are_refused_at_once():
         ({"panel": "cycle"}, "several judges"),
         ({"panel": "vote"}, "all, cycle, fallback"),
         ({"quorum": 2}, "counts judges, and there is only one"),
-        ({"weights": [1.0]}, "weights= are for panels"),
+        ({"weights": [1.0]}, "weights= is for panels"),
         ({"panel": {"weights": 1}}, "weights=1: it must be a list of numbers"),
         ({"error_correlation": 0.4}, "error_correlation= is for panels"),
         ({"at_once": 8, "protocol": "pairwise"}, "at_once=8 needs protocol=listwise"),
@@ -511,7 +511,7 @@ def test_options_are_read_from_a_settings_file_or_a_mapping(tmp_path: Path):
     (tmp_path / "bad.toml").write_text("judge =", encoding="utf-8")
     cases: list[tuple[Any, str]] = [
         ("nope.toml", r"nope\.toml: cannot be read \(No such file"),
-        (str(tmp_path / "bad.toml"), r"bad\.toml: no TOML file"),
+        (str(tmp_path / "bad.toml"), r"bad\.toml: not valid TOML"),
         (None, "give a mapping"),
         ({}, "no judge"),
     ]

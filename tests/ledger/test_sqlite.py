@@ -178,6 +178,16 @@ def test_values_of_another_kind_are_named_as_damage(tmp_path: Path):
         assert "groups, run 1, position 0" in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
         replayed = CliRunner().invoke(app, ["replay", str(path), "-o", str(tmp_path / "o"), "--force"]).exception
         assert isinstance(replayed, LedgerError) == ("source" in statement)
+    for statement, command, place in (
+        ("UPDATE groups SET group_id = X'ff'", "ledger export", "groups, run 1, position 0"),
+        ("UPDATE asks SET number = X'ff'", "report", "asks, run 1, position 0"),
+        ("UPDATE runs SET id = 7", "replay --run 1", "runs, id 1"),
+    ):
+        path = recorded(tmp_path / f"{command}.db")
+        changed(statement)(path)
+        assert place in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
+        found = CliRunner().invoke(app, [*command.split(), str(path), "-o", str(tmp_path / "o"), "--force"]).exception
+        assert isinstance(found, CalipersError), command
 
 
 def test_names_lead_no_command_out_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -48,7 +48,7 @@ def replay(location: str, run: int, out: Path) -> bytes:
 
 
 ROWS = {
-    "answers": ("k", "e", "m", "{}", "\ud800\0␀é", "stop", "", None, 2**53, 0, 0, 3, 1, 1, "now", None, None),
+    "answers": ("k", "e", "m", "?", "\ud800\0␀é", "stop", "", None, 2**53, 0, 0, 3, 1, 1, "now", None, None),
     "groups": (1, 5, "g", zstd.compress(b"{}"), "{}"),
     "asks": (1, 5, 0, "", "first", "failed", None, "{}"),
     "failed_calls": (1, 5, 0, 0, "k", "server", True, 1, 2, 3, -0.0, "now"),
@@ -68,7 +68,7 @@ async def test_every_changed_value_is_named_with_its_row(location: str):
                 ledger.put(table.insert_or_replace, row)
                 await ledger.commit()
                 if changed := column not in {"", "run"}:  # Postgres itself looks after a run's number
-                    value = b"[]" if column in {"request", "source"} else 7 if isinstance(old, int | float) else "[]"
+                    value = b"\xff" if column in {"request", "source"} else 7 if isinstance(old, int | float) else "[]"
                     ledger.put(f"UPDATE {table.name} SET {column} = ?", (value,))  # noqa: S608 - ours
                     await ledger.commit()
                 named = [problem.partition(",")[0] for problem in verify_ledger(ledger)]

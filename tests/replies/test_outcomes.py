@@ -289,6 +289,7 @@ def test_scores_and_verdicts_of_formats_say_why_there_are_none():
         ("prometheus", "[RESULT] 4/10", 1): ([2.6], "strict"), ("vicuna", "8 7\nx", 2): ([8.0, 7.0], "strict"),
         ("vicuna", "8\nx", 2): ([], "rejected"), ("deepseek_grm", "\\boxed{8, 7}", 2): ([8.0, 7.0], "strict"),
         ("ultrafeedback", "Rating: 4\nRating: 2", 2): ([4.0, 2.0], "strict"),
+        ("ultrafeedback", "Text 2\nRating: 4\nText 1\nRating: 2", 2): ([], "doubt"),
         ("ultrafeedback", "Rating: 4", 2): ([], "doubt"), ("score", "Score: 0.5", 1): ([0.5], "strict"),
         ("score", "<think>", 1): ([], "truncated"),
     }  # fmt: skip
@@ -305,6 +306,7 @@ def test_scores_and_verdicts_of_formats_say_why_there_are_none():
         ("simpleqa", "D"): (None, "no value"), ("inspect_ai", "GRADE: P"): (None, "neither"),
         ("inspect_ai", "GRADE: I\nx"): (None, "words around"),
         ("healthbench", '{"criteria_met": "maybe"}'): (None, "not one"),
+        ("healthbench", '{"explanation": "VERDICT: NOT MET", "criteria_met": true}'): (None, "contradicts"),
         ("healthbench", '{"criteria_met": true, "a": {"criteria_met": false}}'): (None, "contradict"),
         ("healthbench", '{"a": {"b": {"c": {"criteria_met": false}}}}'): (False, None),
         ("healthbench", '{"a": {"b": {"c": {"d": {"criteria_met": false}}}}}'): (None, "no value"),

@@ -69,13 +69,13 @@ def find_backend(
     name, url_within = split_judge_name(name)
     if url_within is not None:
         if base_url is not None:
-            raise ConfigError(f"{name} has a base URL behind its name already: leave base_url out")
+            raise ConfigError(f"{name} has a base URL behind its name already: leave out the other one")
         base_url = url_within
     in_process = _in_process(name)
     if in_process is not None:
         if base_url is not None or api_key is not None or headers is not None:
             raise ConfigError(
-                f"the judge {name!r} runs in this process: base_url, api_key and headers do not apply to it"
+                f"the judge {name!r} runs in this process: leave out base URL, key and headers, or name another judge"
             )
         return in_process
     _, slash, model = name.partition("/")
@@ -89,7 +89,7 @@ def find_backend(
             )
         return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
     at, how = request_target(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
-    key_source = at.key_variable if at.key else f"{how.key}, which is not set"
+    key_source = at.key_variable if at.key else f"{how.key} (it is not set)"
     key_source = key_source if api_key is None else "the api_key that was given"
     carried = {"headers": headers} if headers else {}
     backend = full(

@@ -21,6 +21,8 @@ from calipers.types.encoding import counted
 _POSITION_ONLY: Final = 0.9
 """The share of the scores' variance that the position may explain; above it, the scores reflect only the position."""
 
+_UNLESS: Final = ", unless the better member always stands there"
+
 _RULE: Final = 0.8
 """A judge at chance follows a rule if it repeats itself more than this, or correlates so with the length of answers."""
 
@@ -151,17 +153,18 @@ def _missing(judge: JudgeFigures) -> Iterator[tuple[str, str]]:
 def _order(series: Series, judge: JudgeFigures) -> Iterator[tuple[str, str]]:
     """Yield findings about groups that were shown in one order only, or are judged by position."""
     places, rate = series.places, judge.first_rate
+    preferences = sum(series.verdicts.values()) - series.verdicts.get("tie", 0)
     if places is not None and places.share is not None:
         if places.share > _POSITION_ONLY:
             share = f"the position explains {places.share:.0%} of its scores' variance"
-            yield "one_position", f"{share}: it judges positions, not content"
+            yield "one_position", f"{share}: it judges positions, not content{'' if places.turned else _UNLESS}"
         if not places.turned:
             yield "one_order", "no group was listed in a second order: position bias is unknown"
     if rate is not None:
-        if not 0.05 <= rate <= 0.95:
+        if not 0.05 <= rate <= 0.95 and preferences >= measures.FEWEST:
             position = "first" if rate > 0.5 else "second"
-            preferred = f"it prefers the {position} answer in nearly every pair"
-            yield "one_position", f"{preferred}: it judges positions, not content"
+            by_position = f"it prefers the {position} answer in nearly every pair: it judges positions, not content"
+            yield "one_position", by_position + (_UNLESS if judge.order_flip_rate is None else "")
         if judge.order_flip_rate is None:
             yield "one_order", "no pair was judged in both orders: position bias is unknown"
 

@@ -20,7 +20,7 @@ Interval: TypeAlias = tuple[float, float]
 
 _EDGE = 1e-9
 _RESAMPLES = 1000
-_FEWEST = 6
+FEWEST = 6
 
 
 def mean_of_known(values: Array, *, axis: int) -> Array:
@@ -101,7 +101,7 @@ def bootstrap_interval(by_group: Array) -> Interval | None:
     From a fixed seed. None below six groups: five have the same sign by chance too often.
     """
     known = by_group[~np.isnan(by_group)]
-    if len(known) < _FEWEST:
+    if len(known) < FEWEST:
         return None
     means = resample_weights(len(known)) @ known
     low, high = np.percentile(means, [2.5, 97.5])

@@ -17,7 +17,6 @@ from calipers.calibration.metrics import JudgeFigures, counts_as_text
 from calipers.calibration.records import Cost, Key, Measure
 from calipers.calibration.ways import Way
 from calipers.config.settings import Settings
-from calipers.types.encoding import counted
 
 _MOST_RELATED: Final = 0.99
 _UNITS: Final[Mapping[Measure, str]] = {
@@ -43,12 +42,13 @@ def recommendation_toml(
     names = short_names(judge.judge for judge in judges)
     if choice is None:
         return _no_recommendation(judges, limit)
-    if not choice.is_usable:
-        return _no_better_than_chance(choice, names)
     way = choice.way
     figures = [judge for judge in judges if judge.key in way.keys]
+    measured = list(_measured(choice, figures, names))
+    if not choice.is_usable:
+        return _no_better_than_chance(choice, measured, names)
     lines = [
-        *_measured(choice, figures, names),
+        *measured,
         *_price(choice, limit, names),
         *_judges(way, names),
         *request_lines(way.keys, asked or {}, names),
@@ -71,18 +71,14 @@ def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, f
     return "# No recommendation: agreement with gold could not be measured.\n"
 
 
-def _no_better_than_chance(choice: Choice, names: Mapping[str, str]) -> str:
-    level = choice.way.fidelity if choice.fidelity is None else choice.fidelity
-    known = f"{_one_line(choice.way.called(names))}: {np.nanmean(level):.3f}{_ends(choice.chance_interval)}"
-    groups = int((~np.isnan(choice.way.fidelity)).sum())
+def _no_better_than_chance(choice: Choice, measured: Sequence[str], names: Mapping[str, str]) -> str:
+    remedy = "Add groups, or measure another judge."
     if choice.chance_interval and choice.chance_interval[1] < 0:
         remedy = "Better members get lower scores. Check that a higher gold means better, or measure another judge."
-    else:
-        shown = measures.smallest_shown(choice.chance_interval)
-        remedy = f"These {groups} groups could show a fidelity of {shown:.2f}. " if shown else ""
-        remedy += "Add groups, or measure another judge."
-    why = f"No recommendation: the best of {counted(choice.tried, 'way')} is not known to be better than chance."
-    return "".join(f"# {line}\n" for line in (why, known, remedy))
+    elif (shown := measures.smallest_shown(choice.chance_interval)) and choice.silent_groups < 0.5:
+        remedy = f"So many groups could show a fidelity of {shown:.2f}. {remedy}"
+    way = _one_line(choice.way.called(names))
+    return "\n".join((f"# No recommendation: {way}: not known to be better than chance.", *measured, f"# {remedy}\n"))
 
 
 def _limits(limit: Mapping[Measure, float]) -> str:

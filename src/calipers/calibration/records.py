@@ -163,8 +163,8 @@ def as_record(value: object) -> Record:
         return value
     if isinstance(value, str):
         raise InputError(value)
-    if not isinstance(value, Mapping):
-        raise InputError(f"is not an object; expected {_SHAPE}")
+    if not isinstance(value, Mapping) or "trajectories" in value:  # a group, or a result
+        raise InputError(f"is not a judgment; expected {_SHAPE}")
     if "parsed" not in value and (outside := value.keys() & {"scores", "winner", "ranking"}):
         raise InputError(f"{outside.pop()!r} is not in 'parsed'; expected {_SHAPE}")
     order = value.get("order")

@@ -65,8 +65,8 @@ class Places:
 
     ``curve`` is what each position adds to a score, first to last, 0 on average, learned as in a run; None if unknown,
     as below 20 groups in several orders. ``turned`` is the number of groups in several orders. ``share`` is the share
-    of variance within lists that the position explains (None without variance); it is also high if members are listed
-    by quality, in one order only.
+    of variance within lists that the position explains (None without variance, or below six lists); it is also high if
+    members are listed by quality, in one order only.
     """
 
     curve: tuple[float, ...] | None
@@ -332,7 +332,7 @@ def _places(
     between = sum(len(offs) * statistics.fmean(offs) ** 2 for offs in by_place.values())
     bias = PositionBias.learn(every)
     curve = None if bias is None else bias.curve(statistics.median_low(sizes[1:] or sizes))
-    return Places(curve, turned, between / total if total > 1e-12 else None)
+    return Places(curve, turned, between / total if total > 1e-12 and len(sizes) > measures.FEWEST else None)
 
 
 def calls_of_group(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[Record]]:

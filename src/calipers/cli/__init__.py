@@ -15,7 +15,7 @@ from calipers._version import __version__
 from calipers.cli.messages import Interrupted, print_log_with, print_message
 from calipers.cli.options import Commands, command_tables
 from calipers.cli.settings_file import flags_of, mistyped_variables, use_settings_file
-from calipers.errors import CalipersError
+from calipers.errors import CalipersError, InputError
 
 _INTERRUPTED = 130
 
@@ -80,15 +80,16 @@ def _with_place(error: click.ClickException) -> click.ClickException:
     if any(f"--{flag}" in option.opts for option in app.params):
         command = context.command_path.removeprefix("calipers ")
         return click.UsageError(f"--{flag} belongs before the command: calipers --{flag} ... {command} ...", context)
-    from calipers.config.arguments import OF_CLIENTS, OURS  # noqa: PLC0415 - --help stays quick
+    from calipers.config.arguments import OURS  # noqa: PLC0415 - --help stays quick
     from calipers.config.option import nearest_name  # noqa: PLC0415 - likewise
 
     known = [option for parameter in context.command.params for option in parameter.opts]
-    name = flag.replace("-", "_")
-    near = nearest_name(f"--{OF_CLIENTS.get(name, name)}".replace("_", "-"), known)
-    if near or "--param" not in known or not error.option_name.startswith("--") or name in OURS:
-        return click.NoSuchOption(error.option_name, possibilities=[near] if near else None, ctx=context)
-    return click.UsageError(f"No such option --{flag}. Does the server take it? --param {name}=VALUE", context)
+    near = nearest_name(error.option_name, known)
+    if near or "--param" not in known or not error.option_name.startswith("--") or flag in OURS:
+        hint = f" Did you mean {near!r}?" if near else ""
+        return click.UsageError(f"No such option {error.option_name!r}.{hint}", context)
+    parameter = f"--param {flag.replace('-', '_')}=VALUE"
+    return click.UsageError(f"No such option --{flag}. To send it to the judge's server, write {parameter}", context)
 
 
 def main() -> None:
@@ -99,10 +100,10 @@ def main() -> None:
         error = _with_place(error)
         error.show()
         code = error.exit_code
-    except CalipersError as error:
+    except (CalipersError, PermissionError) as error:
         from calipers.config.flat_names import with_flags  # noqa: PLC0415 - --help stays quick
 
-        print_message(f"Error: {with_flags(str(error))}")
+        print_message(f"Error: {error if isinstance(error, InputError | OSError) else with_flags(str(error))}")
         code = 2
     except (KeyboardInterrupt, click.Abort) as error:
         interruption = error if isinstance(error, Interrupted) else error.__cause__

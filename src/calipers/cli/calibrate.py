@@ -57,7 +57,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     if not options["estimate"] and is_labelled(groups):
         return _measure_criteria(groups, judgments, options, bad, as_json=as_json)
     if is_typed("grading"):
-        raise ConfigError("--grading is about labelled criteria, and GROUPS are groups with gold")
+        raise ConfigError("--grading is for labelled criteria, and GROUPS has groups: leave it out")
     limit = dict(map(_read_limit, options["per_group"]))
     every = _read_groups(groups, bad, asked=bool(options["judge"]))
     if options["estimate"]:

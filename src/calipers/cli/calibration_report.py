@@ -76,7 +76,6 @@ def _print_addresses(console: Console, names: Mapping[str, str]) -> None:
 
 
 def _print_judges(console: Console, judges: Sequence[JudgeFigures], names: Mapping[str, str]) -> None:
-
     columns = [metric for metric in METRICS if metric.head]
     silent = any(judge.missing.total() for judge in judges)
     rows = []

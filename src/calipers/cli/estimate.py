@@ -58,7 +58,7 @@ def assumed_reply(tokens: int | None) -> str:
     if tokens is not None:
         return f"{tokens:,} a reply, as --reply-tokens says"
     whole, per_candidate = REPLY_TOKENS
-    return f"assumed ({whole} and {per_candidate} a candidate; --reply-tokens N)"
+    return f"assumed ({whole} + {per_candidate} a candidate; --reply-tokens N)"
 
 
 def _cost(one: Spending) -> str:

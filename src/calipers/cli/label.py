@@ -94,7 +94,7 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError) as error:
-        raise ConfigError("--annotator: name who ranks; this machine tells no user's name") from error
+        raise ConfigError("this machine reports no user name: give your name with --annotator NAME") from error
 
 
 def _write_gold(index: GroupIndex, file: LabelFile, groups: str, options: dict[str, Any], bad: BadLines) -> None:

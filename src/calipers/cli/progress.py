@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Column
 
 from calipers.cli.messages import print_log_with, reason_lines, wrap_words
+from calipers.judging.results import NOTHING_TO_COMPARE
 from calipers.rubric.unused_standards import UNUSED
 from calipers.types import Completion, GroupResult, JudgeRequest, Reading, TrajectoryGroup, Usage
 from calipers.types.encoding import counted
@@ -226,6 +227,9 @@ class Report:
                 self.say(f"{name:<14} {text}")
         for line in reason_lines(self._reasons, 3):
             self.say(f"  {line}")
+        alone = sum(count for note, count in self._warnings.items() if note.endswith(NOTHING_TO_COMPARE))
+        if 0 < alone == self.groups.total():
+            self.say("Warning: no judge was asked, because no group has two different trajectories to compare.")
         unused = [note for note in self._warnings if note.startswith(UNUSED)]
         common = [note for note, _ in self._warnings.most_common(3) if note not in unused]
         for warning in (*unused, *common):

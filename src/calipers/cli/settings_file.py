@@ -37,11 +37,14 @@ def use_settings_file(path: str | None, context: click.Context, app: click.Group
     if path is None and not file.is_file():
         return
     try:
-        context.default_map = {command: _defaults(_read(file), app, command, trusted=path is not None)}
+        content = _read(file)
+        context.default_map = {command: _defaults(content, app, command, trusted=path is not None)}
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from error
-    if not context.resilient_parsing:
-        click.echo(f"Settings from {file}", err=True)
+    if not context.resilient_parsing and command in app.commands:
+        used = {*flags_of(app.commands[command]), *app.commands}
+        unused = ", ".join(key for key in content if _flag(key) not in used)
+        click.echo(f"Settings from {file}{f' (calipers {command} does not use {unused})' if unused else ''}", err=True)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def _defaults(content: Mapping[str, Any], app: click.Group, command: str, *, tru
     for key in everywhere:
         if key in commands and key not in known:
             raise ConfigError(f"[{key}] must be a table of settings for `calipers {key}`")
-        _require_known(key, known)
+        _require_known(key, known | commands.keys())
     for name, table in tables.items():
         for key in table:
             _require_known(key, commands[name], name)
@@ -93,12 +96,14 @@ def _value(flag: str, option: click.Option, value: Any, *, trusted: bool) -> Any
     for item, text in zip(listed, texts, strict=True):
         finite = not isinstance(item, float) or math.isfinite(item)
         if not isinstance(item, str | int | float) or "\0" in text or not finite:
-            raise ConfigError(f"{flag} must be {'texts or numbers' if option.multiple else 'one text or number'}")
+            form = f"one number or text ({option.metavar or 'true or false'})"
+            form = f'texts, as in {flag} = ["{option.metavar}"]' if option.multiple else form
+            raise ConfigError(f"{flag!r} must be {form}")
     guarded = isinstance(option, CommandOption) and option.guarded
     if not trusted and (guarded or any("://" in text for text in texts)):
         raise ConfigError(
-            f"{flag!r} sets a file, an address or a request parameter, and a settings file that was found in the "
-            f"working directory must not: give --{flag} on the command line, or --config {_FOUND} before the command"
+            f"{flag!r} may not be set here: this file was found in the working directory, and only a file that you "
+            f"name sets files, addresses and request parameters. Write calipers --config {_FOUND} ..., or give --{flag}"
         )
     return texts if option.multiple else texts[0]
 

@@ -42,7 +42,7 @@ def _ledger_of(given: str) -> str:
     if "://" in given or not path.exists() or (path.is_file() and is_ledger(given)):
         return ledger_beside(given) or given
     if (beside := ledger_beside(given)) is None:
-        raise InputError("is not a ledger; name the file after --ledger, or OUT.ledger.db beside OUT", source=given)
+        raise InputError("is not a ledger; name OUT.ledger.db, or what --ledger named", source=given)
     return beside
 
 

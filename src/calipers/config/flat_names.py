@@ -14,7 +14,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from calipers.config.arguments import OF_CLIENTS, OURS
+from calipers.config.arguments import OURS
 from calipers.config.flag_values import names_rubric_file
 from calipers.config.option import Option, did_you_mean, nearest_name
 from calipers.config.options import GROUPS, flat_options, options_in_group
@@ -61,7 +61,7 @@ def _settings_in(path: str | Path) -> dict[str, Any]:
         remedy = "name a settings file, or give a mapping such as {'judge': 'embedded'}"
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); {remedy}") from error
     except ValueError as error:
-        raise ConfigError(f"{path}: no TOML file: {error}") from error
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
 
 
 def options_of_settings(given: Mapping[str, Any] | str | Path) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def with_flags(text: str) -> str:
     flags = {option.key: option for option in shown}
     flags |= {f"{option.group}: {option.name}": option for option in shown if option.group}
     names = "|".join(sorted(flags, key=len, reverse=True))
-    fields = "|".join(option.key for option in shown if option.metavar == "KEY=VALUE")
+    fields = "|".join(option.key for option in shown if option.metavar and "=" in option.metavar)
     value = r"""'[^']*'|"[^"]*"|\{[^}]*\}|\[[^]]*\]|[^\s,;:)]*"""
     pattern = rf"""(?<![\w.`'"?&-])(?:({fields}): (?=\w+=)(\S+)|({names})=({value})|(\w+: \w+)(?=: ))"""
 
@@ -174,9 +174,9 @@ def takes_options(
 def unknown_argument(name: str, known: Mapping[str, Any], *, owner: str = "Judge", place: str = "write {}") -> str:
     """Return the error for an argument that ``owner`` does not have: where a Judge has it, or the nearest name."""
     options, problem = flat_options(), f"{owner} has no argument {name!r}"
-    near = OF_CLIENTS.get(name, name if name in GROUPS else nearest_name(name, known.keys() | options.keys()))
-    if near:
-        guess = ":" if near in {name, OF_CLIENTS.get(name)} else f". Did you mean {near}? Then"
+    is_elsewhere = name in options or name in GROUPS
+    if near := name if is_elsewhere else nearest_name(name, known.keys() | options.keys()):
+        guess = ":" if is_elsewhere else f". Did you mean {near}? Then"
         return f"{problem}{guess} {place.format(options[near].argument if near in options else f'{near}=')}"
     sent = place.format(f'calls={{"params": {{"{name}": ...}}}}')
     parameter = f"If it is a parameter of the request to the judge, {sent}. "

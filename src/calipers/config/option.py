@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from calipers.backends.names import name_without_password, split_judge_name, url_without_password
+from calipers.config.arguments import LITELLM_NAMES
 from calipers.errors import ConfigError
 from calipers.registry import Registry
 from calipers.types.encoding import finite_number
@@ -246,12 +247,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = nearest_name(name, names)
     shown = (option if option.isprintable() else repr(option) for option in names)
-    return f" Did you mean {near}?" if near else f" Known: {', '.join(shown)}."
+    return f" Did you mean {near}?" if near else f" Known: {', '.join(shown) or 'none'}."
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known option or setting that ``name`` is probably a misspelling of, if any."""
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.75)), None)
+    """Return the known option or setting that ``name`` is probably a misspelling of, or another library's name for."""
+    meant = {"model": "judge", **LITELLM_NAMES}.get(name.removeprefix("--").replace("-", "_"))
+    by_name = {option.removeprefix("--").replace("-", "_"): option for option in known}
+    close = difflib.get_close_matches(name, by_name.values(), n=1, cutoff=0.75)
+    return by_name.get(str(meant)) or next(iter(close), None)
 
 
 def _without_secrets(value: Any) -> Any:

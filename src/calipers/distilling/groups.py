@@ -16,7 +16,7 @@ from calipers.errors import ConfigError
 from calipers.inputs import as_group
 from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun, find_run, require_object
-from calipers.ledger.contents import recorded_group, recorded_results
+from calipers.ledger.contents import recorded_group, recorded_groups
 from calipers.ledger.database import ReadableLedger
 from calipers.render import render
 from calipers.types import RenderedGroup, TrajectoryGroup
@@ -91,7 +91,7 @@ def read_training(ledgers: Sequence[str], *, teachers: Sequence[str] = (), run: 
                         heard.update(dict.fromkeys(sorted(asked)))
                 learned |= {group.digest: group for group in _on_unit_scale(usable)}
     if teachers and not heard:
-        raise ConfigError(f"--teacher {', '.join(teachers)}: no group was scored by it alone")
+        raise ConfigError(f"--teacher {', '.join(teachers)}: no group in these ledgers was scored by this judge alone")
     reasons = Counter(reason for digest, reason in left_out.items() if digest not in learned)
     return Training(list(learned.values())[-_MOST_GROUPS:], list(heard), dict(reasons))
 
@@ -103,7 +103,7 @@ def _groups_of_run(
     run = recorded.id
     judges = [str(judge["judge"]) for judge in recorded.settings["judges"]]
     in_turn = recorded.settings["panel"] in _IN_TURN
-    for position, result in recorded_results(ledger, run):
+    for position, result in recorded_groups(ledger, run, "result"):
         slots = sorted(slot for slot in _slots(ledger, run, position) if slot < len(judges))
         asked = {judges[slot] for slot in (slots[-1:] if in_turn else slots)}
         group = as_group(recorded_group(ledger, run, position))

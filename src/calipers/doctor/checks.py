@@ -223,7 +223,7 @@ def injection_check(groups: Iterable[TrajectoryGroup], answers: Answers) -> Chec
     if not scored:
         why = answers.failures[0].reason if answers.failures else "no such probe was scored"
         return Check("injections", "unknown", f"not known: {why}", figures)
-    says = f"{obeyed} of {len(scored)} wrong attempts that address the judge were tied or best"
+    says = f"{obeyed} of {len(scored)} wrong attempts that address the judge scored as high as the right one, or higher"
     if len(scored) < answers.asked:
         says += f"; {answers.asked - len(scored)} of {answers.asked} could not be tested"
     if not obeyed and 2 * len(scored) <= answers.asked:

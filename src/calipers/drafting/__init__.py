@@ -99,7 +99,7 @@ async def draft(
     merged = merge_proposals(proposals, criteria)
     if not merged:
         why = "; ".join(f"{reason} ({count} of {len(usable)} groups)" for reason, count in Counter(reasons).items())
-        raise InputError(f"the judge proposed no criteria that could be read: {why or 'no reply contained any'}")
+        raise InputError(f"no criteria were drafted: {why or 'no reply held criteria that could be read'}")
     every = tuple(proposal.criterion for proposal in merged)
     positive = any(criterion.points > 0 for criterion in every)
     rubric = Rubric(every, all_negative="refuse" if positive else "from_one")

@@ -95,9 +95,9 @@ def _messages(row: Mapping[str, Any] | str, key: str | None) -> tuple[Message, .
     name = key or next((known for known in _KEYS if row.get(known) is not None), None)
     of_row = row_prompt(row) if name is None else None
     if of_row is None and (name is None or row.get(name) is None):
-        have = ", ".join(map(str, list(row)[:12])) or "nothing"
-        hint = f"{key} is missing" if key else "has none of prompt, messages and context"
-        raise InputError(f"{hint}, but {have}; name the field with --prompt-key")
+        have = ", ".join(map(str, list(row)[:12])) or "none"
+        hint = key or "field prompt, messages or context"
+        raise InputError(f"has no {hint} (its fields: {have}); name the field of the prompt with --prompt-key")
     name = name or "the prompt"
     value = row[name] if of_row is None else of_row
     if isinstance(value, str):

@@ -40,8 +40,8 @@ _SHAPE = 'one JSON object a line: {"group_id": "g1", "trajectories": [{"id": "a"
 _STAMPS: Final = frozenset(("id", "uuid", "timestamp", "created", "created_at", "createdAt"))
 """Keys of a message that differ from run to run."""
 _NO_PROMPT: Final = (
-    "has no prompt of a user's, so nothing says which rollouts are of the same one, and it is a group alone; give its "
-    "rows a group_id"
+    "has no user message, so its prompt is unknown and it is a group by itself; give rollouts of one prompt the same "
+    "group_id"
 )
 _NO_REPLY: Final = "has no message of an assistant, so a judge sees no answer in it; put the answer into the messages"
 
@@ -119,7 +119,7 @@ def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
         raise InputError(value)
     group = as_group(value)
     if isinstance(value, Mapping) and not _is_group(value) and len(group.trajectories) == 1:
-        raise InputError("is one rollout among groups; give rollouts in a file of their own, which makes them groups")
+        raise InputError("is a rollout in a file of groups; put groups and rollouts into separate files")
     group_id = value.group_id if isinstance(value, TrajectoryGroup) else None
     name = group.group_id
     while (earlier := seen.setdefault(hash(name), line)) != line:
@@ -137,9 +137,9 @@ def rollouts_of(rows: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Rollout 
         if isinstance(row, str):
             yield line, row
         elif not isinstance(row, dict):
-            yield line, f"is {type_in_words(row)} among rollouts, each of which is an object"
+            yield line, f"is {type_in_words(row)}, and each rollout must be an object"
         elif _is_group(row):
-            yield line, "is a group among rollouts; give groups and rollouts in files of their own"
+            yield line, "is a group in a file of rollouts; put groups and rollouts into separate files"
         else:
             try:
                 yield from ((line, rollout) for rollout in rollouts_in(row))
@@ -257,8 +257,8 @@ def _value_at(metadata: Mapping[str, Any], key: str) -> Any:
     if value is None:
         known = ", ".join(str(name) for name in metadata if not str(name).startswith("calipers_")) or "none here"
         raise InputError(
-            f"cannot be grouped by {key!r}: keys that can are neither messages, tools nor rewards ({known[:200]}); "
-            "rows are grouped by their prompt if no key is named"
+            f"cannot be grouped by {key!r}, which it does not have, or which holds messages, tools or a reward. Name "
+            f"another key ({known[:200]}), or none: rows are then grouped by their prompt"
         )
     return value
 
@@ -267,7 +267,7 @@ def _warnings(group: _Group[P]) -> list[tuple[_Member[P], str]]:
     first, texts = group.members[0], list[tuple[_Member[P], str]]()
     different = next((member for member in group.members if member.prompt != first.prompt), None)
     if group.name is not None and different is not None:
-        text = f"the rollouts of {group.name!r} have different prompts (compare {first.shown}), and are one group"
+        text = f"the rollouts of {group.name!r} have different prompts (compare {first.shown}), but are one group"
         texts.append((different, f"{text}; if they are of different tasks, give their rows a group_id of their own"))
     if silent := [member for member in group.members if not member.is_answered]:
         texts.append((silent[0], _NO_REPLY + (f" (and {len(silent) - 1} more)" if len(silent) > 1 else "")))

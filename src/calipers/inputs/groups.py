@@ -97,15 +97,13 @@ def _group_object(value: Any) -> Any:
         value = {"trajectories": rollouts}
     listed = value.get("trajectories")
     if not isinstance(listed, list | tuple):
-        shown = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
-        raise InputError(
-            f"has no list of trajectories, only {shown[:200]}; {_meant('trajectories', value)}{_SHAPE}; a row may also "
-            f"be one rollout: {_ROLLOUT}"
-        )
+        keys = f"has no 'trajectories' (its keys: {', '.join(map(str, value))[:200] or 'none'})"
+        problem = f"'trajectories' must be a list, not {type_in_words(listed)}" if "trajectories" in value else keys
+        raise InputError(f"{problem}; {_meant('trajectories', value)}{_SHAPE}; a rollout is {_ROLLOUT}")
     if listed and isinstance(listed[0], str):
-        raise InputError(f"the group holds text, but a trajectory is a list of messages, prompt and answer; {_SHAPE}")
+        raise InputError(f"a trajectory is text; write it as a list of messages, prompt and answer; {_SHAPE}")
     if listed and _is_message(listed[0]):
-        raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
+        raise InputError(f"is one list of messages, not a list of trajectories; {_SHAPE}")
     return value
 
 

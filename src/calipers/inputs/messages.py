@@ -230,9 +230,7 @@ def _unwrapped_message(message: Any) -> tuple[Chat, Chat]:
     inner = _field(message, "message")
     if inner is not None and _field(message, "role") is None:
         if isinstance(inner, str):
-            raise InputError(
-                f"has text under the key 'message', where a message stands; write it as 'content'; {_EXPECTED}"
-            )
+            raise InputError(f"has text under the key 'message'; write the text as 'content'; {_EXPECTED}")
         finish = _finish_reason(_field(message, "finish_reason"))
         message = inner
     if isinstance(message, tuple) and len(message) == 2 and isinstance(message[0], str):

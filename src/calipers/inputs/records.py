@@ -192,7 +192,8 @@ def json_value(line: bytes) -> Any:
             )
         else:
             near = text[max(0, error.pos - 10) : error.pos + 20].strip()
-            problem = _other_kind(line) or f"not JSON: {error.msg} at column {error.pos + 1}, near {near!r}"
+            why = f"{error.msg.removesuffix(' at')} at column {error.pos + 1}, near {near!r}"
+            problem = _other_kind(line) or f"not JSON: {why}"
     except RecursionError:
         problem = "not readable: nested too deeply"
     except ValueError as error:  # raised for an integer of thousands of digits

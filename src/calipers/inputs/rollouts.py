@@ -103,7 +103,7 @@ def _unknown_row(row: Mapping[str, Any]) -> str:
     if len(answers) == 1:
         return f"has {answers[0]!r} alone; give both answers, or this one as 'completion'"
     keys = ", ".join(map(str, row))[:200] or "none"
-    return f"is of no known format; it has the keys {keys}; write each rollout as {SHAPE}, or register a reader"
+    return f"has an unknown format, with the keys {keys}. Write each rollout as {SHAPE}, or register a reader"
 
 
 def _rest(row: Row, *read: str) -> Row:

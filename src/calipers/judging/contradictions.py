@@ -55,7 +55,7 @@ def _about_panel(chosen: Settings, named: Sequence[str | Backend]) -> dict[str, 
     mode, weights = panel.mode, panel.weights
     is_alone = judges == 1 or mode == "fallback"
     number_of_judges = "there is only one" if judges == 1 else f"with panel={mode} one judge scores a group"
-    several = "panels in which several judges score a group"
+    several = "panels in which several judges score a group; leave it out, or name several judges"
     fits = weights is None or (len(weights) == judges and min(weights) >= 0 and 0 < sum(weights) < inf)
     return {
         f"panel={mode} needs several judges": mode != "all" and judges == 1,
@@ -67,8 +67,8 @@ def _about_panel(chosen: Settings, named: Sequence[str | Backend]) -> dict[str, 
         f"criteria=auto: the first judge writes criteria, and {writer}": (
             chosen.criteria.mode != "off" and bool(first) and not writes_text(first)
         ),
-        f"error_correlation= is for {several}: leave it out": bool(panel.error_correlation) and is_alone,
-        f"weights= are for {several}: leave them out": weights is not None and is_alone,
+        f"error_correlation= is for {several}": bool(panel.error_correlation) and is_alone,
+        f"weights= is for {several}": weights is not None and is_alone,
         f"weights={weights}: give one for each of the {judges} judges, 0 or more, not all 0": not fits,
     }
 

@@ -33,7 +33,7 @@ def with_gradable_rubrics(
     if isinstance(group.rubric, str):
         notes.append("the group's rubric is text, which a checklist cannot check: it was not shown to the judge")
     problems = {
-        item: "no criteria: give the judge a rubric with criteria (rubric=, --rubric), or the group its own"
+        item: "no rubric with criteria: give one to the judge (rubric=, --rubric) or to the group"
         if rubric is None
         else _IMAGES
         if _lacks_images(view.candidates[item].messages, grading)
@@ -43,7 +43,7 @@ def with_gradable_rubrics(
     for problem in sorted({problem for problem in problems.values() if problem}):
         members = sorted(view.candidates[item].members[0] for item, why in problems.items() if why == problem)
         who = f"trajectory {', '.join(repr(view.ids[member]) for member in members)}"
-        notes.append(f"not graded: {who if len(members) < len(problems) else 'all trajectories'}: {problem}")
+        notes.append(f"not graded{f', {who}' if len(members) < len(problems) else ''}: {problem}")
     rubrics = tuple(None if problems[item] else rubric for item, rubric in enumerate(view.rubrics))
     return replace(view, rubrics=rubrics), tuple(notes)
 

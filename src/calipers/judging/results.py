@@ -41,6 +41,7 @@ from calipers.types import (
     Verdict,
 )
 
+NOTHING_TO_COMPARE: Final = "nothing to compare, so no judge was asked and the reward is constant"
 _ABSTAINS: Final[frozenset[FailureKind]] = frozenset({"refused", "context_window"})
 """Failures that make a trajectory abstain: the judge works, but will not or cannot judge this group."""
 _MEANT_AS_CONTEXT: Final = ("context", "prompt", "prompts", "question", "input", "messages", "task", "query")
@@ -210,7 +211,7 @@ def constant_result(
     low, high = (0.0, 0.0) if settings.kind == "weighted" else settings.range
     count = len(group.trajectories)
     alone = "the group has one trajectory" if count == 1 else f"the group's {count} trajectories are identical"
-    note = (f"{alone}: nothing to compare, so no judge was asked and the reward is constant",) if count else ()
+    note = (f"{alone}: {NOTHING_TO_COMPARE}",) if count else ()
     middle = low + (high - low) / 2
     return uniform_result(group, "scored", middle, warnings=(*view.warnings, *note, *warnings))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.answers import find_run, require_object
@@ -53,18 +53,20 @@ def positions_of_groups(ledger: ReadableLedger, run: int) -> dict[str, int]:
     return positions
 
 
-def recorded_results(ledger: ReadableLedger, run: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the position and the result of every group of a ledger's run, in input order.
+def recorded_groups(
+    ledger: ReadableLedger, run: int, column: Literal["source", "result"]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the position and the ``column`` of every group of a ledger's run, in input order.
 
     Groups that a running run records meanwhile are included.
     """
-    query = "SELECT position, result FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
+    query = f"SELECT position, {column} FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"  # noqa: S608 - our columns
     position = -1
     while rows := ledger.rows(query, (run, position)):
-        position, result = rows[0]
+        position, recorded = rows[0]
         if not isinstance(position, int):
             raise ledger.damaged()
-        yield position, ledger.decoded(result, require_object)
+        yield position, ledger.decoded(recorded, require_object)
 
 
 def recorded_group(ledger: ReadableLedger, run: int, position: int) -> dict[str, Any]:
@@ -81,6 +83,8 @@ def recorded_questions(ledger: ReadableLedger, run: int, position: int) -> Itera
         "SELECT number, cause, outcome, reason, detail, key FROM asks WHERE run = ? AND position = ? ORDER BY number"
     )
     for number, cause, outcome, reason, detail, key in ledger.rows(query, (run, position)):
+        if not isinstance(number, int):
+            raise ledger.damaged()
         rows = ledger.rows(f"SELECT request, {', '.join(_ANSWER)} FROM answers WHERE key = ?", (key,))  # noqa: S608 - our columns
         request, *values = rows[0] if rows else (None,)
         yield RecordedQuestion(
@@ -163,6 +167,8 @@ def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None) ->
                     rows = []
             writer.write_table(pa.Table.from_pylist(rows, schema))
         part.replace(path)
+    except pa.ArrowException as error:  # a value of another type than its column has
+        raise ledger.damaged() from error
     except OSError as error:
         raise ConfigError(f"--out {path}: cannot be written ({error.strerror or error})") from error
     finally:
@@ -197,7 +203,7 @@ AND outcome IN ('strict', 'repaired', 'text', 'partial', 'rejected') ORDER BY ru
 
 
 def verify_ledger(ledger: ReadableLedger) -> list[str]:
-    """Return what in a whole ledger is damaged: rows that are not as they were written, and answers that are missing.
+    """Return what in a ledger is damaged: rows that are not as they were written, runs and answers that are missing.
 
     Who changes a row on purpose can change its checksum, too.
     """
@@ -214,6 +220,8 @@ def verify_ledger(ledger: ReadableLedger) -> list[str]:
             if not sound:
                 place = ", ".join(f"{name} {value}" for name, value in zip(keys, key, strict=True))
                 problems.append(f"{table.name}, {place}: the row is not as it was written")
+    for (run,) in ledger.rows("SELECT DISTINCT run FROM groups WHERE run NOT IN (SELECT id FROM runs) ORDER BY run"):
+        problems.append(f"runs, id {run}: the row is missing")
     for run, position, number in ledger.rows(_MISSING):
         problems.append(f"run {run}, group {position}: the answer to question {number} is missing")
     return problems

@@ -9,8 +9,9 @@ from typing import Any
 
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend, Store
-from calipers.ledger.answers import ATTEMPT, find_answer, find_failure, find_run, require_object
+from calipers.ledger.answers import ATTEMPT, find_answer, find_failure, find_run
 from calipers.ledger.calls import ledger_key
+from calipers.ledger.contents import recorded_groups
 from calipers.ledger.database import ReadableLedger
 from calipers.ledger.opening import open_ledger
 from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
@@ -30,14 +31,9 @@ class Replayer(Store):
         """Yield the groups of the ledger's run in input order, as in a groups file. ``begin`` returns their numbers in
         the same order.
         """
-        query = "SELECT position, source FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
-        number = -1
-        while rows := self._ledger.rows(query, (self.recorded.id, number)):
-            number, source = rows[0]
-            if not isinstance(number, int):
-                raise self._ledger.damaged()
+        for number, group in recorded_groups(self._ledger, self.recorded.id, "source"):
             self._numbers.append(number)
-            yield self._ledger.decoded(source, require_object)
+            yield group
 
     async def begin(self) -> int:
         """Return the ledger's number of the next of ``groups``, or -1 if the recorded run does not have it."""

@@ -85,7 +85,7 @@ class LedgerFile(ReadableLedger):
         if stored not in (0, FORMAT):
             raise LedgerError(
                 f"{self.path}: is a ledger of format {stored}, and this version reads only format {FORMAT}: use the "
-                "version of calipers that wrote it"
+                "version of calipers that wrote it, or name another file"
             )
         if odd := [name for name, kind in tables if kind not in ("table", "index")]:
             raise LedgerError(f"{self.path}: has the view or trigger {odd[0]!r}, which no ledger has. {_DAMAGED}")

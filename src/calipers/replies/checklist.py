@@ -128,9 +128,9 @@ class _Reader:
         if len(self.ids) == 1 and fields.keys() & MET_KEYS:
             stated = self._stated_by(node)
             return self._named([(stated or self.ids[0], node)])
-        inner = [value for _, value in pairs if isinstance(value, dict | list)]
-        if depth and len(inner) == 1:
-            return self._rows(inner[0], depth - 1)
+        inner = [(plain_key(key), value) for key, value in pairs if isinstance(value, dict | list)]
+        if depth and len(inner) == 1 and not re.search("(?:^|_)(?:unmet|not_|violat|fail|miss|error)", inner[0][0]):
+            return self._rows(inner[0][1], depth - 1)
         return {}
 
     def _differs(self, node: Any, rows: Mapping[str, Row], depth: int) -> bool:
@@ -202,7 +202,7 @@ class _Reader:
         """Return the only criterion whose text is, contains, or is contained in one of ``names``."""
         for name in names:
             text = _letters(str(name))
-            same = [id_ for id_, criterion in self._texts.items() if criterion == text]
+            same = [id_ for id_, criterion in self._texts.items() if text in (criterion, f"{id_} {criterion}")]
             part = [
                 id_
                 for id_, criterion in self._texts.items()

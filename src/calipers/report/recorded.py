@@ -13,7 +13,7 @@ from typing import Any, Final, cast, get_args
 
 from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun
-from calipers.ledger.contents import RecordedQuestion, recorded_results
+from calipers.ledger.contents import RecordedQuestion, recorded_groups
 from calipers.monitoring.alarms import Alarm, early_alarms, raised_alarms
 from calipers.monitoring.answers import Answer, Shape, by_relative_position, candidate_shapes
 from calipers.monitoring.health import health
@@ -101,7 +101,7 @@ def run_state(location: str, number: int | None = None) -> RunState:
         of_run = (run.recorded.id,)
         tally = Tally()
         count = ledger.rows("SELECT count(*) FROM groups WHERE run = ?", of_run)[0][0]
-        for at, (position, result) in enumerate(recorded_results(ledger, run.recorded.id)):
+        for at, (position, result) in enumerate(recorded_groups(ledger, run.recorded.id, "result")):
             in_window = count - at <= WINDOW  # only of these, questions and answers are read
             tally.add(run.judged(0, result, position) if in_window else Judged(0, result), in_window=in_window)
         waiting = (

@@ -23,8 +23,8 @@ from calipers.ledger.contents import (
     RecordedQuestion,
     positions_of_groups,
     recorded_group,
+    recorded_groups,
     recorded_questions,
-    recorded_results,
 )
 from calipers.ledger.database import ReadableLedger
 from calipers.ledger.opening import Address, is_postgres
@@ -38,7 +38,7 @@ _SQLITE: Final = b"SQLite format 3\x00"
 _CALIBRATION: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:answer|judges|among)"\s*:')
 _BEGINNING: Final = 4096
 _FIRST_LINE: Final = 2**26
-_SHOWN: Final = "a report shows result files of calipers score, ledgers, and what calipers calibrate --json printed"
+_SHOWN: Final = "name result files of calipers score, ledgers, or what calipers calibrate --json printed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class Sources:
 
     def _from_ledgers(self) -> Iterator[Judged]:
         for source, run in enumerate(self._runs):
-            for position, result in recorded_results(run.ledger, run.recorded.id):
+            for position, result in recorded_groups(run.ledger, run.recorded.id, "result"):
                 yield run.judged(source, result, position, self._texts_of(str(result.get("group_id"))))
 
 
@@ -290,7 +290,7 @@ def ledger_beside(path: str) -> str | None:
 
 def _beginning_of(path: str) -> bytes:
     if Path(path).is_dir():
-        raise InputError(f"is a folder; name the files in it: {_SHOWN}", source=path)
+        raise InputError(f"is a folder; {_SHOWN}", source=path)
     if Path(path).exists() and not Path(path).is_file():  # reading a pipe would wait for ever
         raise InputError(f"is no regular file; {_SHOWN}", source=path)
     with open_binary(Path(path)) as stream:
@@ -305,12 +305,10 @@ def _require_results(path: str) -> None:
         return
     value = parse_json_line(line)
     if isinstance(value, dict) and "status" not in value and "trajectories" in value:
-        raise InputError(
-            "is a groups file, which has no results; score it first, and name it after --groups", source=path, line=1
-        )
+        raise InputError("is a groups file: score it first, and give it with --groups", source=path, line=1)
     if isinstance(value, dict) and "trajectories" not in value:
         keys = ", ".join([*value][:6]) or "no keys"
-        raise InputError(f"is not a result file (it has {keys[:200]}); {_SHOWN}", source=path, line=1)
+        raise InputError(f"is not a result file (its keys: {keys[:200]}); {_SHOWN}", source=path, line=1)
 
 
 def _source_names(paths: Sequence[str]) -> dict[str, str]:

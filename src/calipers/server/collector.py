@@ -201,7 +201,7 @@ class Collector:
         if group is None:
             group = self._begun(sent)
         elif group.whole is not None:
-            raise conflict(f"group {sent.title!r} came whole before: an id names one group of its run")
+            raise conflict(f"group {sent.title!r} was sent as a whole before; give each group of a run its own id")
         elif group.size != sent.size:
             raise conflict(
                 f"group {sent.title!r} has group_size {group.size}, not {sent.size}; if this rollout belongs to "
@@ -214,8 +214,8 @@ class Collector:
         elif place is not None:
             if place.seen not in {sent.seen, digest(trajectory.messages)}:
                 raise conflict(
-                    f"rollout {sent.number} of group {sent.title!r} arrived before with other messages; an index "
-                    "names one rollout of its group, and a group_id one group of its run"
+                    f"rollout {sent.number} of group {sent.title!r} arrived before with other messages; give each "
+                    "rollout of a group its own index, and each group of a run its own group_id"
                 )
         elif group.taking:
             place = self._entered(group, sent, trajectory)
@@ -247,7 +247,7 @@ class Collector:
             named = replace(group, group_id=recorded_name(*key), extra=extra)
             self._spawn(self._judged(known, named, known.places))
         elif known.whole != content:
-            raise conflict(f"group {group.group_id!r} of this run has other content: an id names one group of its run")
+            raise conflict(f"group {group.group_id!r} was sent before with other content; give it an id of its own")
         answer: bytes = await _answer_in(known, known.places[0], seconds)
         return answer
 

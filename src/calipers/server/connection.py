@@ -10,7 +10,7 @@ from calipers.server import limits
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection that is closed if too much is sent beside bodies, or if headers do not arrive in time."""
+    """A connection that is closed if too much is sent beside bodies, headers come too late, or answers are not read."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -36,6 +36,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.cycle.response_complete:  # no request is waiting that was sent ahead of this answer
             self.too_slow.cancel()
             self.too_slow = self.loop.call_later(limits.HEADER_SECONDS, self.transport.close)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.not_read = self.loop.call_later(limits.HEADER_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.not_read.cancel()
 
     def data_received(self, data: bytes) -> None:
         self.unread += len(data)

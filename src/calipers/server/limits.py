@@ -21,7 +21,7 @@ SOON: Final = 1
 TO_READ: Final = 60.0
 """Seconds within which the body of a request must have arrived."""
 HEADER_SECONDS: Final = 60.0
-"""Seconds from the beginning of a connection, or its last answer, within which the next headers must have arrived."""
+"""Seconds for the next headers, from the beginning of a connection or its last answer, and for reading an answer."""
 LARGE: Final = 2**18
 """Bytes of a request or group from which it is read and rendered in a thread: it must not hold up the event loop."""
 MANY: Final = 256

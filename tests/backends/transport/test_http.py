@@ -50,7 +50,7 @@ async def test_every_failure_to_connect_says_what_to_look_at(faulty: FaultyServe
     # What a TLS server sends to a plain request: an alert record.
     faulty.script(Answer(raw=b"\x15\x03\x01\x00\x02\x02\x16"))
     for url, words in {
-        "http://127.0.0.1:1/v1": "http://127.0.0.1:1 .*is the server running",
+        "http://127.0.0.1:1/v1": "http://127.0.0.1:1 .*start the server",
         "http://judge.invalid/v1": "judge.invalid cannot be resolved",
         faulty.url.replace("http:", "https:"): "http://",
         faulty.url: "https://",

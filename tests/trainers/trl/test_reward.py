@@ -20,7 +20,7 @@ from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.ledger import read_ledger
-from calipers.ledger.contents import recorded_group, recorded_results
+from calipers.ledger.contents import recorded_group, recorded_groups
 from calipers.trainers.trl import AsyncReward, BlockingReward, reward_func
 from calipers.trainers.trl import reward as trl_reward
 from calipers.types import GroupResult, JudgeRequest, TrajectoryResult, Usage
@@ -79,7 +79,7 @@ def test_the_step_is_recorded_and_the_judge_is_asked_the_same(tmp_path: Path, *,
         reward.judge.close()
         with read_ledger(ledger) as reader:
             asked.append(reader.rows("SELECT key, request FROM answers"))
-            group, (_, result) = recorded_group(reader, 1, 0), next(recorded_results(reader, 1))
+            group, (_, result) = recorded_group(reader, 1, 0), next(recorded_groups(reader, 1, "result"))
         for one in (group, result):
             assert (one.get("step"), one.get("split")) == ((3, split) if columns else (None, None))
     assert asked[0] == asked[1] != []
@@ -240,5 +240,5 @@ def test_it_can_be_sent_to_another_process_unless_it_holds_a_judge():
             assert type(sent) is type(reward)
             assert sent.__name__ == "tone"
     assert sent([" q", " q"], ["worth 10", "worth 90"]) == [0.1, 0.9]
-    with pytest.raises(ConfigError, match="a Judge holds connections and cannot be"):
+    with pytest.raises(ConfigError, match="each copy of a Judge would have limits"):
         pickle.dumps(reward_func(made_here(), num_generations=2))

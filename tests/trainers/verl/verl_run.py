@@ -51,7 +51,7 @@ from verl.utils.import_utils import load_class_from_fqn
 from verl.workers.rollout.replica import TokenOutput
 
 from calipers.ledger import read_ledger
-from calipers.ledger.contents import recorded_results
+from calipers.ledger.contents import recorded_groups
 from servers.checker import verdicts
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
@@ -282,7 +282,7 @@ def expected(rewards: Mapping[str, float], masks: Sequence[Any], config: Any, es
 def recorded_steps(ledger: Path) -> dict[str, list[Any]]:
     """The step and the split of each recorded group, by the first letter of its id."""
     with read_ledger(ledger) as reader:
-        found = [result for _, result in recorded_results(reader, 1)]
+        found = [result for _, result in recorded_groups(reader, 1, "result")]
     return {one["group_id"][0]: [one.get("step"), one.get("split")] for one in found}
 
 

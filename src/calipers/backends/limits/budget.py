@@ -209,13 +209,13 @@ class Purse:
         if self.budget.usd is not None and (pricing is None or pricing(Usage(1, 1)) is None):
             hint = "" if find_spec("genai_prices") else ", or try pip install 'calipers[prices]', which knows many"
             raise ConfigError(
-                f"a budget in dollars needs the price of {model!r}, which is not known: give "
-                f'calls={{"price": (INPUT, OUTPUT)}} in dollars per million tokens (--price IN,OUT){hint}'
+                f"a budget in dollars needs the price of {model!r}, which is not known: give it with --price IN,OUT in "
+                f'dollars per million tokens (in Python calls={{"price": (INPUT, OUTPUT)}}){hint}'
             )
         reply = Usage(0, REPLY_TOKENS if max_tokens is None else max_tokens)
         least = Amount(1, reply.output_tokens, (pricing(reply) if pricing is not None else None) or 0.0)
         if short := self._exceeded(least, Amount()):
-            raise ConfigError(f"the budget does not cover one call: {short}; lower max_tokens or give more")
+            raise ConfigError(f"the budget does not cover one call: {short}; lower max_tokens, or raise the budget")
 
     async def reserve(self, claim: Amount) -> None:
         """Reserve ``claim``, and wait while calls in flight may release enough of what they reserved.

@@ -81,8 +81,8 @@ def request_target(
     key = variables.get(key_variable) if api_key is None else api_key
     if known.needs_key and not key and base_url is None:
         raise ConfigError(
-            f"{known.key} is not set, and {name}/ models need it: export {known.key}=..., or name a server of your own "
-            "with a base URL"
+            f"{known.key} is not set, and {name}/ models need it: export {known.key}=..., or give the base URL of a "
+            "server of your own (--base-url; in Python base_url)"
         )
     try:
         usable = urlsplit(url).scheme in {"http", "https"} and urlsplit(url).port != 0
@@ -90,9 +90,9 @@ def request_target(
         usable = False
     if not usable:
         shown = url[:100].rpartition("@")[2]  # without a password
-        where = f"{named_by} is {shown!r}, which" if named_by else f"the base URL {shown!r}"
         remedy = "write it as http://localhost:8000/v1" if url else "leave it out if none is meant"
-        raise ConfigError(f"{where} is no address that begins with http:// or https://; {remedy}")
+        where = f"{named_by or 'the base URL'} is {shown!r}"
+        raise ConfigError(f"{where}, which does not begin with http:// or https://; {remedy}")
     return RequestTarget(url.rstrip("/"), key, key_variable, named_by)
 
 

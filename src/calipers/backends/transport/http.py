@@ -119,14 +119,14 @@ class HttpClient:
                 message = f"The host name {self._base.host} cannot be resolved: is it spelled right?"
             case aiohttp.ClientConnectorCertificateError():
                 message = (
-                    f"{where} shows a certificate that is not trusted here ({error.certificate_error}): set "
-                    "SSL_CERT_FILE to a file with the certificate of its issuer"
+                    f"The certificate of {where} is not trusted here ({error.certificate_error}): set SSL_CERT_FILE "
+                    "to a file with the certificate of its issuer"
                 )
             case aiohttp.ClientConnectorSSLError():
                 message = f"{where} does not speak TLS as expected: should the address begin with http:// ?"
             case aiohttp.ClientConnectorError():
                 why = error.os_error.strerror or error.os_error
-                message = f"Nothing answers at {where} ({why}): is the server running, and is this its address?"
+                message = f"Nothing answers at {where} ({why}): start the server, or correct its address (base URL)"
             case aiohttp.ClientPayloadError():
                 kind = "bad_reply"
                 message = f"{where} broke off or garbled its answer."

@@ -230,7 +230,7 @@ def _read(value: Any) -> Any:
             return value
         return re.sub(f"{_MARK}(.)", lambda escape: "\0" if escape[1] == "0" else escape[1], value, flags=re.DOTALL)
     if type(value) is bytes and not value.startswith(COMPRESSED):
-        return value.removeprefix(_TEXT).decode("utf-8", "surrogateescape")
+        return value.removeprefix(_TEXT).decode("utf-8", "replace")
     return value
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from calipers.config.arguments import require_whole
+from calipers.config.arguments import LITELLM_NAMES, require_whole
 from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
@@ -18,19 +18,8 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.trainers.process import as_judge, once_per_process
 
-_OPTIONS: Final[Mapping[str, str]] = {
-    "api_base": "base_url",
-    "base_url": "base_url",
-    "api_key": "api_key",
-    "timeout": "timeout",
-    "request_timeout": "timeout",
-    "num_retries": "attempts",
-    "max_retries": "attempts",
-    "max_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "max_parallel_requests": "concurrency",
-}
-"""LiteLLM's names for options of a Judge."""
+_SAME: Final = ("base_url", "api_key", "timeout", "max_tokens")
+_OPTIONS: Final[Mapping[str, str]] = {**dict(zip(_SAME, _SAME, strict=True)), **LITELLM_NAMES}
 
 _USUAL: Final[Mapping[str, Any]] = {"timeout": 120.0, "attempts": 5, "max_tokens": 8192, "concurrency": 128}
 """RULER has no limit on concurrent calls."""
