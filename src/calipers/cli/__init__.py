@@ -111,7 +111,7 @@ def main() -> None:
     except OSError as error:
         if error.filename is None:  # not of a file that was named
             raise
-        print_message(f"Error: {str(error.filename):.200}: {error.strerror}")
+        print_message(f"Error: {error.filename!s:.200}: {error.strerror}")
         code = 2
     except (KeyboardInterrupt, click.Abort) as error:
         interruption = error if isinstance(error, Interrupted) else error.__cause__
