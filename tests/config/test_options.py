@@ -115,8 +115,9 @@ def test_a_name_there_is_not_is_told_the_nearest() -> None:
         ({"ordres": 2}, "no argument 'ordres'. Did you mean orders?"),
         ({"temperature": 0}, 'write calls={"params": {"temperature": ...}}. Known: judge, '),
         ({"model": "openai/gpt-5"}, "Did you mean judge?"),
-        ({"api_base": "http://gpu1/v1"}, "Did you mean base_url?"),
-        ({"max_retries": 2}, 'Did you mean calls={"attempts": ...}?'),
+        ({"api_base": "http://gpu1/v1"}, "Did you mean base_url? Then write base_url="),
+        ({"calls": {"params": {"api_base": "http://x"}}}, "use base_url= instead"),
+        ({"max_retries": 2}, 'Did you mean attempts? Then write calls={"attempts": ...}'),
         ({"retries": 2}, "no argument 'retries'. If it is a parameter"),  # and not orders
         ({"calls": {"tiemout": 2}}, "calls: 'tiemout' is unknown. Did you mean timeout?"),
         ({"records": {"ledger": "runs.db"}}, "records: 'ledger' is unknown. Write ledger= instead."),
@@ -223,7 +224,7 @@ def test_tools_that_a_judge_would_not_have_are_pointed_out() -> None:
 
 def test_an_error_of_a_command_names_flags_in_place_of_arguments() -> None:
     cases = {
-        "quorum=3 counts judges, and there is only one": "--quorum 3 counts judges, and there is only one",
+        "quorum=3 needs as many judges": "--quorum 3 needs as many judges",
         "orders=2: only relative grading; use samples=": "--orders 2: only relative grading; use --samples",
         "calls: timeout=0: it must be a number": "--timeout 0: it must be a number",
         "resolve: tolerance=2.0": "--resolve 2.0",

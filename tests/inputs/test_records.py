@@ -78,6 +78,12 @@ def test_lines_are_read_as_they_are_meant_and_what_is_wrong_with_one_is_said() -
     assert not [(given, said) for given, word in LINES if word not in str(said := rows(given)[0][1])]
 
 
+def test_a_csv_file_is_one_error_with_the_way_to_convert_it(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("prompt,completion\nq,a\nq,b\n")
+    with pytest.raises(InputError, match=r"CSV.*orient='records', lines=True"):
+        list(read_groups(tmp_path / "a.csv", on_error=lambda _: None))
+
+
 def test_a_cut_off_or_damaged_archive_gives_what_came_before(tmp_path: Path) -> None:
     packed = gzip.compress(b"".join(b'{"a":%d}\n' % number for number in range(20_000)))
     for broken in (packed[:-20], packed[: len(packed) // 2], packed[:-8] + bytes(8)):

@@ -157,7 +157,7 @@ async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(
         await vllm_at(faulty.url, api_key="k").check()
     with pytest.raises(ConfigError, match="start the server, or correct its address"):
         await vllm_at("http://127.0.0.1:9/v1").check()
-    with pytest.raises(ConfigError, match="should the address begin with http://"):
+    with pytest.raises(ConfigError, match="try an address that begins with http://"):
         await vllm_at(faulty.url.replace("http:", "https:")).check()
     assert faulty.posts == []
 
@@ -181,7 +181,7 @@ async def test_what_only_a_question_shows_is_every_trajectorys_reason_and_no_num
     cases: list[tuple[Answer, str]] = [
         (error(401, "no"), "check VLLM_API_KEY"),
         (replace(PAGE, status=403), "A proxy or a firewall stands in between"),
-        (PAGE, "The answer is a web page: Sign in; is the base URL right, and no proxy in between"),
+        (PAGE, "The answer is a web page: Sign in; check the base URL"),
         (TLS, "should begin with https://"),
         (error(404, "The model `m` does not exist"), "m is not available there .* The server offers m"),
         (Answer(302, b"", {"Location": "https://elsewhere/v1"}), "redirects to https://elsewhere/v1: use that"),

@@ -31,9 +31,9 @@ def test_the_zoo_is_hardly_ever_read_wrongly():
     rows = list(zoo.replies())
     graded = [grade(extract_scores(text, ids, scale=scale), truth) for text, ids, scale, truth in rows]
     wrong = [text for (text, *_), one in zip(rows, graded, strict=True) if one == "WRONG"]
-    assert len(wrong) <= 2, wrong
-    assert Counter(graded)["exact"] >= 189
-    assert Counter(graded)["in part"] <= 23
+    assert len(wrong) <= 1, wrong
+    assert Counter(graded)["exact"] >= 193
+    assert Counter(graded)["in part"] <= 20
 
 
 @pytest.mark.slow

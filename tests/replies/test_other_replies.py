@@ -34,6 +34,7 @@ def test_a_verdict_is_a_word_in_a_place_of_its_own():
         "No, it is not incorrect.": None,
         "The criterion is not met.": False, '{"answer": "yes", "final_answer": "no"}': None,
         '{"met": false, "reason": "It is met."}': None,
+        "The answer is incorrect.": None, "Yes.\n\nThe answer is not correct.": None,
         "[[1]] or [[0]]": None, "Yes. No.": None, "Partly.": None, "": None,
         '{"met": 0.5}': None, "Nice weather.": None,
         'Sure: {"met": true}': None, '{"met": true}\n{"met": false}': None, "The answer says yes": None,
@@ -56,7 +57,9 @@ def test_rows_of_a_checklist_are_matched_by_what_they_carry():
         '[{"id": "B", "met": false}, {"id": "A", "met": true}]': {}, '{"1": true, "2": false, "3": true}': {},
         '{"1": {"criterion": "Is wrong.", "met": false}, "2": true}': {}, '{"error": "x", "1": true, "2": false}': {},
         '{"1": {"reason": "The verdict is: not met", "met": true}, "2": false}': {},
-        '{"1": {"reason": "Not met.", "met": true}, "2": false}': {},
+        '{"1": {"reason": "Not met.", "met": true}, "2": false}': {}, '{"unmet": {"1": true, "2": false}}': {},
+        '{"1": {"reason": "Criterion not satisfied.", "met": true}, "2": false}': {},
+        "1. Is 42.: met\n2. Is wrong.: not met": right, '{"violations": [true, false]}': {},
         '{"1": {"reason": "I cannot evaluate this.", "met": false}, "2": false}': {},
         '{"1": {"reason": "Sorry, unable to judge it", "met": true}, "2": false}': {},
         '{"1": {"reason": "I cannot judge it wrong, for it is 42.", "met": true}, "2": false}': {"1": True, "2": False},
@@ -67,7 +70,12 @@ def test_rows_of_a_checklist_are_matched_by_what_they_carry():
         '{"1": true, "2": false}\nNo, swap them.': {}, '{"1": true, "2": fal': {},
     }  # fmt: skip
     assert {text: extract_checklist(text, ["1", "2"], texts=TEXTS).verdicts for text in cases} == cases
-    assert extract_checklist("Not met:\n1. yes\n2. no", ["1", "2"]).doubted == {}
+    headed = (
+        "Not met:\n1. yes\n2. no",
+        "Violations\n1. yes\n2. no",
+        "| # | unmet |\n|---|---|\n| 1 | yes |\n| 2 | no |",
+    )
+    assert [text for text in headed if extract_checklist(text, ["1", "2"]).doubted] == []
     around = extract_checklist('So: {"1": true, "2": false}', ["1", "2"])
     assert (around.doubt, around.doubted) == (True, right)
 
@@ -85,7 +93,8 @@ def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
         '{"winner": "D"}': None, "": None, "Output (a) is better. Therefore, Output (b) is better.": None,
         "I choose A. Wait, no: I choose B.": None, "Choice: A\nOn reflection: B": None, "[[A]] no, Answer B": None,
         "I choose A. No. B is better.": None, "I choose A or B.": None, "Choice: A\nI choose B.": None,
-        '{"winner": "A", "reason": "Verdict: B"}': None, "[[C]] for a tie.": "tie",
+        '{"winner": "A", "reason": "Verdict: B"}': None,
+        '{"winner": "A", "reason": "Response B is better."}': None, "[[C]] for a tie.": "tie",
         "[[A]]\nReason: shorter than B": "A", "I choose A over B.": "A",
         "Output (a) is better than Output (b).": "A", "Output (a) is better on style; Output (b) wins.": None,
         "Output (a) is better than Output (b) on style, but it is wrong.": None,
@@ -105,7 +114,7 @@ def test_a_ranking_is_all_that_the_reply_says():
         "[2] > [2] > [9] > [1]": (2, 1), "2, 3, 1": (2, 3, 1), "1. [2] 2. [3] 3. [1]": (2, 3, 1),
         "From worst to best: [2] > [3] > [1]": (), "[2] > [3] > [1]\nNo, swap them.": (), "> [2] > [1]": (),
         '{"ranks": {"1": 2, "2": 1}}': (), '{"order": "worst first", "ranking": [1, 2, 3]}': (), "All are equal.": (),
-        "[1] The Government of": (), "[] > []": (), "": (),
+        "[1] The Government of": (), "[[2, 3], [1]]": (), "[2, [3, 1]]": (), "[] > []": (), "": (),
     }  # fmt: skip
     assert {text: extract_ranking(text, [1, 2, 3]).ranking for text in cases} == cases
 

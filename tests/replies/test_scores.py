@@ -38,6 +38,8 @@ def mismatches(cases: dict[str, object], ids: tuple[str, ...] = IDS) -> list[str
 def test_forms_that_say_one_thing_are_read():
     cases = {
         '{"explanations": {"KB": "a", "BC": "b"}, "scores": {"KB": 90, "BC": 10}}',
+        '{"attempts": {"KB": {"score": 90}, "BC": {"score": 10}}}', '[{"id": "KB", "score/100": 90}, ["BC", 10]]',
+        '{"explanations": {"KB": "It scores 3/5 on style."}, "scores": {"KB": 90, "BC": 10}}',
         '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": "10"}]}',
         '[{"attempt":"KB","score":90,"reason":"KB has 3 errors"},{"attempt":"BC","score":10}]',
         '{"attempts": [{"attempt": "KB", "score": 90}, {"attempt": "BC", "score": 10}]}',
@@ -95,6 +97,18 @@ def test_doubt_has_its_reason():
         '{"explanations": {"BC": "fine", "KB": "wrong"}, "scores": [90, 10]}': "in another order",
         '{"explanations": ["BC: fine", "KB: wrong"], "scores": [90, 10]}': "in another order",
         '{"KB": {"score": 90, "final": 20}, "BC": {"score": 10}}': "two verdicts",
+        '{"KB": {"rank": 2, "score": 90}, "BC": {"rank": 1, "score": 10}}': "two verdicts",
+        '{"scores": ' + OWN + ', "ranking": ["BC", "KB"]}': "two verdicts",
+        "KB: 42\nBC: 40\nScores: 90, 10": "two verdicts", "The answers were\nKB: 42\nBC: 40": "words around",
+        '{"sorted": true, "scores": [90, 10]}': "other keys",
+        '[{"id": "KB", "score_penalty": 90}, {"id": "BC", "score_penalty": 10}]': "keys that were asked",
+        '{"KB": {"score_max": 90, "points": 20}, "BC": {"score_max": 90, "points": 10}}': "keys that were asked",
+        '{"KB": {"score (0-50)": 40}, "BC": {"score (0-50)": 10}}': "two verdicts",
+        '{"KB": {"score": 90, "reason": "final_score: 30"}, "BC": {"score": 10}}': "contradicts",
+        '{"KB": {"score": 90, "reason": "Score 30/100, so weak"}, "BC": {"score": 10}}': "contradicts",
+        '{"explanations": {"KB": "Not evaluated.", "BC": "ok"}, "scores": {"KB": 0, "BC": 61}}': "contradicts",
+        '{"explanations": {"KB": "It is unsafe, so I cannot score it."}, "scores": {"KB": 0, "BC": 61}}': "contradicts",
+        "| Name | Score (out of 200) |\n|---|---|\n| KB | 90 |\n| BC | 10 |": "column",
         '{"KB": {"score": 90, "adjusted_rating": 20}, "BC": {"score": 10}}': "two verdicts",
         '{"KB": {"score": 0, "refused": true}, "BC": {"score": 10}}': "error beside",
         '{"error": "content policy", "scores": {"KB": 0, "BC": 0}}': "error beside",
@@ -171,7 +185,7 @@ def test_a_single_candidate_needs_no_name_and_its_labelled_last_line_counts():
              "Step 1: read it.\nUsefulness: 4": 4, "It is fine.\nUsefulness Score: 0": 0,
              "Clarity: 3\nUsefulness: 4": None, "Wrong.\nConfidence: 9": None,
              "Usefulness: 3\nOn reflection:\nUsefulness: 4": None, "Score: 8. To get Score: 9 it needs tests.": None,
-             "It has 3 errors.": None}  # fmt: skip
+             "It has 3 errors.": None, "x: 8": 8, "I cannot evaluate this.\nScore: 0": None}  # fmt: skip
     read = {text: extract_scores(text, ["x"], scale=(0, 10)).scores.get("x") for text in cases}
     assert read == cases
     wide = {text: extract_scores(text, ["x"], scale=(0, 100)).scores for text in ("Score: 90\n", "Word count: 90\n")}
@@ -180,6 +194,9 @@ def test_a_single_candidate_needs_no_name_and_its_labelled_last_line_counts():
 
 def test_the_end_of_a_cut_reply_is_not_trusted():
     assert extract_scores("KB: 90\nBC: 5", IDS, scale=(0, 100)).scores == {"KB": 90.0}
+    assert extract_scores("KB: 1\nBC: 0.", IDS).scores == {"KB": 1.0}
+    assert extract_scores("KB: 90/100\nBC: 5/100", IDS, scale=(0, 100)).scores == {"KB": 90.0, "BC": 5.0}
+    assert extract_scores("KB: 90/100\nBC: 5/10", IDS, scale=(0, 100)).scores == {"KB": 90.0}
     cut = extract_scores(OWN[:-4], IDS, scale=(0, 100), finish_reason="length")
     assert (cut.scores, cut.truncated) == ({}, True)
 

@@ -99,7 +99,8 @@ class HttpBackend(Negotiated):
         if offered is None:
             page = excerpt(reply.body.decode("utf-8", "replace"), self.peer.secrets) if is_web_page(reply) else ""
             answer = f"a web page: {page}" if page else f"HTTP {reply.status}"
-            return [f"{self.url} does not list its models ({answer}); does the address end in /v1 ?"]
+            ending = "" if self.url.endswith("/v1") else "; most servers want an address that ends in /v1"
+            return [f"{self.url} does not list its models ({answer}){ending}."]
         if offered and not is_listed(self.model, offered):
             return [f"{self.url} does not list {self.model!r} among its models ({first_names(offered)})."]
         return []

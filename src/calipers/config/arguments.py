@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from calipers.errors import ConfigError
 from calipers.types.encoding import finite_number
 
-OURS = ("messages", "model", "stream", "n")
+OURS = ("messages", "model", "stream", "n", "api_key")
 """Request parameters that only calipers sets: another value would change the question, or the form of the answer."""
+LITELLM_NAMES: Final[dict[str, str]] = {
+    "api_base": "base_url",
+    "request_timeout": "timeout",
+    "num_retries": "attempts",
+    "max_retries": "attempts",
+    "max_completion_tokens": "max_tokens",
+    "max_parallel_requests": "concurrency",
+}
+"""LiteLLM's names for options of a judge."""
+_OPTIONS: Final = (
+    LITELLM_NAMES
+    | {"extra_headers": "headers"}
+    | {name: name for name in ("base_url", "headers", "max_tokens", "timeout")}
+)
+"""What is no request parameter here, with the option that does the same."""
 
 
 def _check(holds: Callable[[Any], bool], must: str) -> Callable[..., None]:
@@ -73,8 +88,8 @@ def require_params(name: str, value: object) -> None:
         raise ConfigError(f"{name}={value!r}: it must be a mapping of parameter names to values")
     if reserved := [key for key in OURS if key in value]:
         raise ConfigError(f"{name}: {', '.join(reserved)} cannot be passed on, calipers sets it itself")
-    if limits := [key for key in ("max_tokens", "max_completion_tokens") if key in value]:
-        raise ConfigError(f"{name}: {limits[0]} has an option of its own: use max_tokens (--max-tokens) instead")
+    if options := [key for key in _OPTIONS if key in value]:
+        raise ConfigError(f"{name}: {options[0]} has an option of its own: use {_OPTIONS[options[0]]}= instead")
     try:
         json.dumps(dict(value), allow_nan=False)
     except (TypeError, ValueError) as error:

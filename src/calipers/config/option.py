@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from calipers.backends.names import name_without_password, split_judge_name, url_without_password
+from calipers.config.arguments import LITELLM_NAMES
 from calipers.errors import ConfigError
 from calipers.registry import Registry
 from calipers.types.encoding import finite_number
@@ -27,16 +28,6 @@ SECTIONS: Final = (
     "Limits and money", "Trajectories that address the judge", "Options",
 )  # fmt: skip
 """The headings of the options in the help, in order: the tables of options.toml."""
-
-LITELLM_NAMES: Final[Mapping[str, str]] = {
-    "api_base": "base_url",
-    "request_timeout": "timeout",
-    "num_retries": "attempts",
-    "max_retries": "attempts",
-    "max_completion_tokens": "max_tokens",
-    "max_parallel_requests": "concurrency",
-}
-"""LiteLLM's names for options of a judge."""
 
 _LONGEST_VALUE: Final = 200
 Kind: TypeAlias = Literal["whole", "number", "choice", "flag", "count", "function", "object"]
@@ -256,7 +247,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = nearest_name(name, names)
     shown = (option if option.isprintable() else repr(option) for option in names)
-    return f" Did you mean {near}?" if near else f" Known: {', '.join(shown)}."
+    return f" Did you mean {near}?" if near else f" Known: {', '.join(shown) or 'none'}."
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

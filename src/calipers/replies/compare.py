@@ -138,7 +138,7 @@ def _choice(text: str, labels: tuple[str, ...], tie: str | None) -> tuple[str, O
         label if is_cased else label.casefold(): "tie" if label == tie or label.casefold() in ("tie", "draw") else label
         for label in ("tie", "draw", *labels)
     }
-    alone, _, mark, line, *_ = _patterns(labels)
+    alone, *_ = _patterns(labels)
     documents = find_documents(body)
     fields = [(plain_key(key), str(value)) for document in documents for key, value in pairs_of(document.node)]
     if values := [alone.fullmatch(value[:100]) for key, value in fields if key in _KEYS]:
@@ -146,8 +146,7 @@ def _choice(text: str, labels: tuple[str, ...], tie: str | None) -> tuple[str, O
         if documents[-1].node is None or documents[-1].cut or is_text_after(body[documents[-1].end :]):
             raise Rejected(WORDS_AROUND, doubt=True)
         words = "\n".join(value for key, value in fields if key not in _KEYS)
-        values += [*mark.finditer(words), *line.finditer(words)]
-        return _agreed([match and match["label"] for match in values], forms), outcome
+        return _agreed([*(match and match["label"] for match in values), *_marked(words, labels)], forms), outcome
     if match := alone.fullmatch(body):
         return _agreed([match["label"]], forms), "text"
     if named := _marked(body, labels):
@@ -240,7 +239,7 @@ def _order(body: str, names: Names) -> tuple[list[Any], Outcome]:
             if document.cut or is_text_after(body[document.end :]):
                 raise Rejected("words around the order", doubt=True)
             return order, "strict" if document.strict else "repaired"
-        if body[0] == "{":
+        if body[0] == "{" or order is None:
             raise Rejected("no order under the key that was asked for")
     intro = _INTRO.match(body)
     return _order_in_words(body[intro.end() :] if intro else body, names), "text"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -55,10 +56,8 @@ class Names:
 
 def _unique(forms: dict[str, str]) -> dict[str, str]:
     """Return the ids by form, without forms that several ids have."""
-    counts: dict[str, list[str]] = {}
-    for id_, form in forms.items():
-        counts.setdefault(form, []).append(id_)
-    return {form: ids[0] for form, ids in counts.items() if len(ids) == 1}
+    counts = Counter(forms.values())
+    return {form: id_ for id_, form in forms.items() if counts[form] == 1}
 
 
 WORDS_AROUND: Final = "words around the verdict"
@@ -66,16 +65,16 @@ WORDS_AROUND: Final = "words around the verdict"
 CONTRADICTED: Final = "a verdict that its explanation contradicts"
 TWO_VERDICTS: Final = "two verdicts that differ"
 ERROR_BESIDE: Final = "an error beside the verdict"
-_EVALUATE: Final = r"(?:evaluate|rate|score|grade|judge|assess)d?"
+_EVALUATE: Final = r"(?:evaluate|rate|score|grade|judge|assess)(?:e?d)?"
 REFUSES: Final = re.compile(
     r"\s*(?:as an? [^,.]{0,40}, )?(?:(?:i'm |i am )?sorry|i (?:cannot|can['’]t|won['’]t|am unable|am not able"
-    rf"|(?:must )?decline)|(?:unable to|cannot(?: be)?) {_EVALUATE})\b|\W*(?:refused|n/a|null|redacted)\W*\Z",
+    rf"|(?:must )?decline)|(?:unable to|cannot(?: be)?|not) {_EVALUATE})\b|\W*(?:refused|n/a|null|redacted)\W*\Z",
     re.IGNORECASE,
 )
 """A judge's refusal, in place of an explanation: the lowest value beside it is none."""
 REFUSED: Final = re.compile(
-    rf"(?:[^.!]{{0,60}}, )?(?:but )?(?:i |i['’]m |i am )?(?:cannot|can['’]t|won['’]t|unable to|not able to|decline to)"
-    rf"(?: be)? {_EVALUATE}(?: (?:this|that|the|it))?(?: {NOUN})?[.!]?",
+    rf"(?:[^.!]{{0,60}}, )?(?:but |so )?(?:i |i['’]m |i am )?(?:cannot|can['’]t|won['’]t|unable to|not able to"
+    rf"|decline to)(?: be)? {_EVALUATE}(?: (?:this|that|the|it))?(?: {NOUN})?[.!]?",
     re.IGNORECASE,
 )
 """An explanation that is a refusal and nothing else: no value beside it is one."""

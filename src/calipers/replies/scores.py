@@ -43,8 +43,6 @@ from calipers.replies.text import LIMIT, condense_reply, is_headed, is_introduct
 from calipers.types import FinishReason, Outcome
 
 _OTHER_KEYS: Final = "no scores under the keys that were asked for"
-_REPEATED: Final = "a key that occurs twice with different values"
-_TEMPLATE: Final = "a template in place of an explanation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +92,7 @@ def extract_scores(
     if scale is None and format is None:
         scale = (0, 1)
     match scale:
-        case None:
-            pass
-        case (float() | int() as low, float() | int() as high) if -math.inf < low < high < math.inf:
+        case None | (float() | int(), float() | int()) if scale is None or -math.inf < scale[0] < scale[1] < math.inf:
             pass
         case _:
             raise ConfigError(f"scale={scale!r}: it must be two finite numbers, the lower one first")
@@ -152,6 +148,7 @@ class _Found:
     outcome: Outcome = "strict"
     surplus: bool = False
     remark: str = ""
+    ranks: dict[str, int] = field(default_factory=dict)
 
     def add(self, id_: str, value: Value | str) -> None:
         """Record a value; a different value for the same id is a doubt."""
@@ -171,7 +168,10 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
         if (words or found.remark) and _is_contradicted(id_, values, words, found.remark, scale):
             found.doubts.append(CONTRADICTED)
         if re.fullmatch(r"\s*(?:\.{3}|…|<[A-Za-z][\w ]{0,40}>)\s*", found.explanations.get(id_, "")):
-            found.doubts.append(_TEMPLATE)
+            found.doubts.append("a template in place of an explanation")
+    ranked = sorted((found.ranks[id_], -value.number) for id_, value in values.items() if id_ in found.ranks)
+    if sorted(ranked, key=lambda row: row[1]) != ranked:
+        found.doubts.append(TWO_VERDICTS)
     if found.doubts:
         raise Rejected(found.doubts[0], doubt=True)
     if not values:
@@ -202,10 +202,10 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
 # --- explanations ----------------------------------------------------------------------------------------------------
 
 _SCORED: Final = (
-    rf"[*_\"'`]{{0,3}}(?:\s?\([^()\n]{{0,20}}\))?(?:\s{{0,3}}[:：=]{{1,2}}|\s[–—-]\s|\sis\s(?={SCORE}\W*\Z))[*_\"'`\s]{{0,4}}"
+    rf"[*_\"'`]{{0,3}}(?:\s?\([^()\n]{{0,20}}\))?(?:\s{{0,3}}(?:[:：=]{{1,2}}|->|→)|\s[–—-]\s|\sis\s(?={SCORE}\W*\Z)|(?<!s)\s(?=[\d.]{{1,5}}\s?/\s?\d))[*_\"'`\s]{{0,4}}"
     rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
-_LABELLED: Final = re.compile(rf"\bscores?(?![\w-]){_SCORED}", re.IGNORECASE)
+_LABELLED: Final = re.compile(rf"(?<![^\W_])scores?(?![\w-]){_SCORED}", re.IGNORECASE)
 _NAMED: Final = re.compile(r"(?<!\w)(\w+)(?:['’]s)?[\W_]{0,8}\Z")
 
 
@@ -274,7 +274,7 @@ def _as_asked(text: str, ids: tuple[str, ...], scale: Scale) -> _Found | None:  
 
 _MAX_ROWS: Final = 20_000
 _MAX_DEPTH: Final = 4
-_TOPS: Final = ("max_score", "maximum_score", "max", "out_of", "scale")
+_TOPS: Final = ("max_score", "maximum_score", "score_max", "max", "maximum", "max_points", "out_of", "scale")
 _WRAPPERS: Final = frozenset(
     {"attempts", "result", "results", "evaluation", "evaluations", "output", "response", "verdict"}
 )
@@ -306,6 +306,7 @@ class _Reader:
         self.names = names
         self.scale = scale
         self.is_whole = is_whole
+        self.score_key = re.compile(rf"score(?:_(?:{scale[0]:g}_(?:to_)?|out_of_)?{scale[1]:g})?")
 
     def read(self, text: str) -> _Found:
         """Return the verdict in a reply. Raises Rejected if there is none, or more than one."""
@@ -411,6 +412,12 @@ class _Reader:
         if "score" in fields and "scores" not in fields:
             self._row(node, reading, alone=len(self.names.ids) == 1)
             return reading
+        reading.surplus = not all(
+            key in _BESIDE
+            or self.names.match(key) is not None
+            or (key.endswith(("id", "ids", "names")) and is_list(value))
+            for key, value in fields.items()
+        )
         scores, top = fields.get("scores", node), _stated_top(fields)
         if is_list(fields.get("score")):
             reading.doubts.append(TWO_VERDICTS)
@@ -418,12 +425,8 @@ class _Reader:
             self._list(scores, reading, whole=whole, beside=fields, top=top)
         else:
             self._keyed(list(pairs_of(scores)), reading, top)
-        reading.surplus |= not all(
-            key in _BESIDE
-            or self.names.match(key) is not None
-            or (key.endswith(("id", "ids", "names")) and is_list(value))
-            for key, value in fields.items()
-        )
+        for place, name in enumerate(fields["ranking"][:_MAX_ROWS] if is_list(fields.get("ranking")) else ()):
+            reading.ranks[self.names.match(name) or ""] = place
         reading.remark = "\n".join(
             words for key, words in fields.items() if key in _EXPLAINED and isinstance(words, str)
         )
@@ -439,7 +442,7 @@ class _Reader:
         for key, value in list(pairs_of(node))[:_MAX_ROWS]:
             # NaN is not equal to itself, but its text is.
             if repr(fields.setdefault(plain_key(key), value)) != repr(value) and self.names.match(key) is None:
-                found.doubts.append(_REPEATED)
+                found.doubts.append("a key that occurs twice with different values")
         if any(fields.get(key) for key in ("error", "errors", "refusal", "refused")):
             found.doubts.append(ERROR_BESIDE)
         return fields
@@ -499,8 +502,10 @@ class _Reader:
             named = [self.names.match(name.partition(":")[0] if isinstance(name, str) else name) for name in names]
             if key.endswith(("id", "ids", "names")) and is_list(value):
                 ids = named
-            elif key != "scores" and {*named} == {*self.names.ids} and named != list(self.names.ids):
-                raise Rejected("scores by position beside names in another order", doubt=True)
+                continue
+            is_other = key != "scores" and named != list(self.names.ids) and self.names.match(key) is None
+            if is_other and (key not in _BESIDE or {*named} == {*self.names.ids}):
+                raise Rejected("scores by position beside names in another order, or other keys", doubt=True)
         return ids
 
     def _row(
@@ -512,7 +517,7 @@ class _Reader:
             found.add(named, read_value(next(iter(fields.values())), self.scale, top))
             return
         names, owners = self._named_by(fields)
-        scores = [value for key, value in fields.items() if key == "score" or key.startswith("score_")]
+        scores = [value for key, value in fields.items() if self.score_key.fullmatch(key)]
         owners |= {id_} if id_ is not None else {self.names.ids[0]} if alone and not owners else set()
         if len(owners) != 1 or not (scores or id_):
             if scores:
@@ -522,6 +527,8 @@ class _Reader:
         value = read_value(score, self.scale, _stated_top(fields, top))
         (owner,) = owners
         found.add(owner, value)
+        if isinstance(fields.get("rank"), int):
+            found.ranks[owner] = fields["rank"]
         words = [text for key, text in fields.items() if isinstance(text, str) and key not in names and key != "score"]
         if words:
             found.explanations[owner] = "\n".join(words)
@@ -549,12 +556,12 @@ class _Reader:
                 return reading
             lines = re.split(r"[,;](?=\s*[^\d\s])", lines[0])
         reading = _Found(outcome="text")
-        header, lines = _header(lines, self.scale)
-        if len(lines) > 1 and _ROW.fullmatch(lines[0][:300]) is None and is_introduction(lines[0]):
-            del lines[0]
+        header, lines = _header(lines, self.score_key)
         for line in lines:
             self._line(line[:300], header, reading)
-        if not is_whole and body[-1:].isdigit() and (last := _ROW.fullmatch(lines[-1][:300])):
+        tops = [getattr(value, "top", None) for value in reading.values.values()]
+        is_whole |= None not in tops and len(set(tops)) == 1 < len(tops)  # each number ends with the same scale
+        if not is_whole and re.search(r"\d\Z|\b0\.\Z", body) and (last := _ROW.fullmatch(lines[-1][:300])):
             reading.values.pop(self.names.match(last["name"]) or "", None)
         if not reading.values:
             raise Rejected("no verdict in the reply")
@@ -576,6 +583,8 @@ class _Reader:
         elif not found.values and is_headed(line):
             raise Rejected(WORDS_AROUND, doubt=True)
         else:
+            if re.fullmatch(r"\W*(?:\w+\s)?scores?\W+[\d\W]*\d\W*", line, re.IGNORECASE):
+                found.doubts.append(TWO_VERDICTS)
             found.surplus = True
             return
         id_ = self.names.match(name)
@@ -604,13 +613,14 @@ class _Reader:
         labelled = {line: label for line in lines if (label := _LABEL.fullmatch(line.strip()[:300]))}
         if lines[-1] not in labelled:
             return None
-        scored = [match for match in labelled.values() if re.search(r"score|rating", match["label"], re.IGNORECASE)]
+        named = re.compile(rf"score|rating|^{re.escape(id_)}$", re.IGNORECASE)
+        scored = [match for match in labelled.values() if named.search(match["label"])]
         if not scored and (self.scale[1] >= 100 or plain_key(labelled[lines[-1]]["label"]) in _NO_SCORES):
             raise Rejected("a last line whose label does not say that its number is a score", doubt=True)
         values = {read_value(match["score"], self.scale) for match in scored or labelled.values()}
         if len(values) > 1:
             raise Rejected(TWO_VERDICTS, doubt=True)
-        return _Found({id_: values.pop()}, outcome="text")
+        return _Found({id_: values.pop()}, outcome="text", remark="\n".join(lines[:-1]))
 
 
 _ABSENT: Final = object()
@@ -633,8 +643,10 @@ def _wrapped(fields: Mapping[str, Any]) -> dict[Any, Any] | list[Any] | None:
     if len(fields) != 1 or next(iter(fields)) not in _WRAPPERS:
         return None
     (inner,) = fields.values()
+    are_rows = [("score" in dict(pairs_of(row))) for _, row in pairs_of(inner)]
     keys = {plain_key(key) for key, _ in pairs_of(inner)}  # numbers by candidate alone may be anything
-    return inner if is_list(inner) or (len(keys) < _MAX_DEPTH and keys & {"scores", *_WRAPPERS}) else None
+    is_table = is_list(inner) or (len(keys) < _MAX_DEPTH and keys & {"scores", *_WRAPPERS})
+    return inner if is_table or (are_rows and all(are_rows)) else None
 
 
 def _stated_top(fields: Mapping[str, Any], outer: float | None = None) -> float | None:
@@ -656,15 +668,20 @@ def _may_be_score(value: Any, scale: Scale) -> bool:
     return isinstance(read_value(value, scale), Value)
 
 
-def _header(lines: Sequence[str], scale: Scale) -> tuple[list[str], list[str]]:
+def _header(lines: Sequence[str], score_key: re.Pattern[str]) -> tuple[list[str], list[str]]:
     """Return the plain keys of a table's header, and the rows below it; no keys if the lines are no such table.
 
-    Raises Rejected if the header does not name one column of scores.
+    A line that introduces the rows is skipped. Raises Rejected if a line above them names something else, or if the
+    header does not name one column of scores.
     """
-    first = lines[0].strip().replace(f"({scale[0]:g}-{scale[1]:g})", "")
-    if first.count("|") < 1 or re.search(r"\d", first):
-        return [], list(lines)
-    cells = [plain_key(cell) for cell in first.strip("|").split("|")]
+    is_introduced = len(lines) > 1 and is_introduction(lines[0])
+    first = lines[is_introduced].strip()
+    if first.count("|") < 1 or (re.search(r"\d", first) and "score" not in first.lower()):
+        is_above = [bool(_ROW.fullmatch(line[:300])) for line in lines[:2]] == [False, True] and not is_introduced
+        if is_above and first.rstrip("*_")[-1:] not in ".!?。" and is_headed(f"{first}:"):
+            raise Rejected(WORDS_AROUND, doubt=True)
+        return [], list(lines[is_introduced:])
+    cells = [score_key.sub("score", plain_key(cell)) for cell in first.strip("|").split("|")]
     if sum("score" in cell for cell in cells) != 1 or "score" not in cells:
         raise Rejected("a table without one column of scores", doubt=True)
-    return cells, list(lines[1:])
+    return cells, list(lines[is_introduced + 1 :])

@@ -42,7 +42,7 @@ _SPELLED: Final = "|".join(
 )
 _LABEL: Final = (
     r"(?:(?:my|the|final|overall)\s){0,2}"
-    r"(?:verdict|criteria[\s_]met|criterion[\s_]met|met|answer|judge?ment|result|grade)"
+    r"(?:verdict|criteria[\s_]met|criterion[\s_]met|met|(?:answer|result)(?!\sis\s(?:not\s|in)?correct)|judge?ment|grade)"
 )
 LABELLED: Final = re.compile(
     rf"\b{_LABEL}[*_\"'`]{{0,3}}(?:(?:\sis)?\s{{0,2}}[:：=]|\s[–—-]\s)[*_\"'`\s]{{0,4}}"
@@ -179,7 +179,7 @@ def read_row(value: Any) -> Row:
     if repeated or len({row.value for row in read if row.value is not None}) > 1:
         return Row(None, TWO_VERDICTS, doubt=True)
     in_words = {read_scalar(match["word"]).value for text in words for match in LABELLED.finditer(text[:4000])}
-    in_words |= {_WORDS[word] for text in words if (word := _folded(text)) in ("met", "not met", "unmet")}
+    in_words |= {_WORDS[word] for text in words if re.search("met|satisf", word := _folded(text)) and word in _WORDS}
     is_refusal = any(REFUSED.fullmatch(text.strip()) or (not row.value and REFUSES.match(text)) for text in words)
     if isinstance(row.value, bool) and (in_words - {row.value, None} or is_refusal):
         return Row(None, CONTRADICTED, doubt=True)
@@ -216,5 +216,5 @@ def _in_first_word(text: str) -> set[bool | None]:
 
 def _folded(text: str) -> str:
     bare = text.strip(" \r\n\t*`\"'.[]{}").casefold()
-    bare = re.sub(r"^(?:it|the criterion) is (?=(?:not )?(?:met|satisfied)$)", "", bare)
+    bare = re.sub(r"^(?:it|(?:the )?criterion) (?:is )?(?=(?:not )?(?:met|satisfied)$)", "", bare)
     return re.sub(r"(?<=\w)-(?=\w)|[\s_]+", " ", bare).strip()

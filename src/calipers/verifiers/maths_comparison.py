@@ -16,6 +16,7 @@ from typing import Any, Final
 import sympy
 from latex2sympy2_extended import NormalizationConfig
 from math_verify import LatexExtractionConfig, parse, verify
+from sympy.core.function import AppliedUndef
 
 Compared = tuple[bool | None, str]
 
@@ -29,13 +30,14 @@ _WORDS: Final = re.compile(r"\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{([^{}]*)\}(
 _BARE_UNIT: Final = re.compile(r"(?<=\d)\s*([A-Za-z]{2,}(?: [a-z]+)*)\.?$")
 _BASE: Final = re.compile(r"(?<=\d)_\s*(?:\{([^{}]*)\}|(\d))")
 _JOINED: Final = re.compile(r"\s*,?\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|\b(?:and|or)\b)\s*")
-_SPACE: Final = re.compile(r"\\[!,;: ]|~|\\(?:q?quad|left|right|displaystyle)(?![a-zA-Z])|\s")
-_THOUSANDS: Final = re.compile(r"(?<=\d)(?:\\[,!; ]|\{,\}|,\\!)\s*(?=(?:\\!\s*)?\d{3}(?!\d))")
+_SPACE: Final = re.compile(r"\\[!,;: ]|~|\\(?:q?quad|left|right|displaystyle)(?![a-zA-Z])|(?<!\d)\s|\s(?!\d)")
+_THOUSANDS: Final = re.compile(r"(?<=\d)(?:\\[,!; ]|\{,\}|,\\!| )\s*(?=(?:\\!\s*)?\d{3}(?![\d/]))")
 _DEGREES: Final = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree(?![a-z])|°")
 _ENVIRONMENT: Final = re.compile(r"\\(?:begin|end|operatorname|mathrm)\s*\{[^{}]*\}")
 _REWRITTEN: Final = (
     (re.compile(r"(?<=\d)e([-+]?\d+)(?![\w.])"), r"\\cdot 10^{\1}"),
     (re.compile(r"\\sqrt\s*(\d+)"), r"\\sqrt{\1}"),
+    (re.compile(r"(?<![\w./])(\d+) (\d+)/(\d+)(?![\w./])"), r"\1\\frac{\2}{\3}"),
     (re.compile(r"(\\\\)\s*\[[\d.]+[a-z]+\]"), r"\1"),  # the height of a row of a matrix
 )
 """Notations that math-verify does not read, each with one that it reads."""
@@ -43,10 +45,10 @@ _LETTERS: Final = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _PERCENT: Final = re.compile(r"\\?%|\s*(?:\\text\s*\{\s*)?\bpercent\b(?:\s*\})?")
 _OPTION: Final = re.compile(r"\(?([A-Z])\)?")
 _UNREAD: Final = re.compile(
-    r"\?|:|\}\d\d|\\[dt]?frac\s*\d{3}"
+    r"\?|:|\}\d\d|\\[dt]?frac\s*\d{3}|(?<![\w^])(?<!frac )\d+ +\d"
     r"|\\(?:mathbb|emptyset|varnothing|ldots|dots|cdots|overline|bar|equiv|[pb]?mod)(?![a-zA-Z])"
 )
-_CONSTANT: Final = re.compile(r"(?<![A-Za-z\\])C(?!\()")
+_CONSTANT: Final = re.compile(r"(?<![A-Za-z\\])(?:C(?!\()|c_)")
 _POINTS: Final = tuple(map(sympy.Rational, ("-137/100", "-61/100", "43/100", "179/100", "314/100")))
 _EXACT, _ROUNDED, _CLOSE = 1e-60, 1e-12, 0.02
 
@@ -159,7 +161,8 @@ def _equal(left: Any, right: Any) -> bool | None:
     is_expression = isinstance(left, sympy.Expr) or isinstance(right, sympy.Expr)
     perhaps_family = all(names) and (names[0] != names[1] or not (all(relations) or is_expression))
     perhaps_whole = all(bounds) and names[0] | names[1] <= set("ijklmn")
-    perhaps_point = isinstance(left, sympy.MatrixBase) != isinstance(right, sympy.MatrixBase)  # as a vector
+    vectors = (sympy.MatrixBase, AppliedUndef)  # t(1, 2) is read as a function
+    perhaps_point = isinstance(left, vectors) != isinstance(right, vectors)
     return None if perhaps_family or perhaps_whole or perhaps_point or _is_verified(left, right, 2) else False
 
 

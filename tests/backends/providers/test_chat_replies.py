@@ -65,9 +65,14 @@ def test_only_answers_that_ended_by_themselves_are_read() -> None:
 
 def test_content_may_be_parts_with_thinking_among_them() -> None:
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "a"},
-             {"type": "text", "text": "b"}, "odd"]  # fmt: skip
+             {"type": "text", "text": "b"}, {"type": "reasoning", "text": "c"}, "odd"]  # fmt: skip
     completion = _read(_chat(parts))
     assert (completion.text, completion.reasoning) == ("ab", "hm")
+
+
+def test_the_choice_with_the_lowest_index_is_the_answer() -> None:
+    second, first = (_chat(text)["choices"][0] | {"index": index} for text, index in (("b", 1), ("a", 0)))
+    assert _read({"choices": [second, first | {"native_finish_reason": "eos_token_id:2"}]}).text == "a"
 
 
 def test_an_only_tool_call_is_the_answer_when_nothing_else_is() -> None:
@@ -98,6 +103,8 @@ REFUSALS: tuple[Any, ...] = (
     {"error": {"code": 403, "message": "flagged by moderation"}},
     {"error": {"code": "content_filter", "message": "the output was filtered"}},
     {"choices": [{"message": None, "finish_reason": "content_filter"}]},
+    {"choices": [_chat("7")["choices"][0] | {"native_finish_reason": "SAFETY"}]},
+    {"choices": [_chat("7")["choices"][0] | {"content_filter_results": {"hate": {"filtered": True}}}]},
     {"choices": [], "finish_reason": "content_filter"},
     {"choices": [], "prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": True}}}]},
 )

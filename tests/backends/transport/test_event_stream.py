@@ -148,6 +148,9 @@ def test_a_refusal_in_a_stream_is_a_refusal() -> None:
     error = _failure(_stream(_delta(refusal="I will "), _delta("stop", refusal="not")))
     assert isinstance(error, PermanentError)
     assert "I will not" in str(error)
+    filtered = _delta("stop", content="7")
+    filtered["choices"][0]["native_finish_reason"] = "SAFETY"
+    assert _failure(_stream(filtered, _delta())).kind == "refused"
 
 
 @given(st.binary(max_size=300))

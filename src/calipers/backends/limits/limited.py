@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import sys
 import threading
@@ -107,19 +108,20 @@ class Limited(FullBackend):
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
         """Return the backend's answer after it is recorded; until then the call counts as in flight.
 
-        The completion's ``latency`` is the time in seconds for all calls and waits. Raises BackendError after the last
+        The completion's ``latency`` is the time in seconds from the first call on. Raises BackendError after the last
         attempt, or once the time for attempts is used up; its message states the number of attempts.
         """
-        started = self._clock()
+        started, asked = self._clock(), math.inf
         slots = self._slots.get(asyncio.get_running_loop()) or self._new_slots()
         unreadable = attempt = 0
         while True:
             attempt += 1
             try:
                 async with slots:
+                    asked = min(asked, self._clock())
                     completion = await self._call(request)
                     if self._attempts is not None:
-                        completion = replace(completion, attempts=attempt, latency=self._clock() - started)
+                        completion = replace(completion, attempts=attempt, latency=self._clock() - asked)
                     return await record(completion)
             except TransientError as error:
                 if self._attempts is None:

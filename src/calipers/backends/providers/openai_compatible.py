@@ -124,43 +124,45 @@ def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_c
 def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float, may_call: bool) -> Completion:
     choice, message = _choice_and_message(body, reply, peer)
     text, reasoning, refusal = (text_without_secrets(part, peer.secrets) for part in _text_reasoning_refusal(message))
-    finish = choice.get("finish_reason")
+    ends = {"finish": choice.get("finish_reason"), "native": choice.get("native_finish_reason")}
     calls = _tool_calls(message)
     if may_call and not refusal and calls:
         asked = text_without_secrets(text_of_calls(calls, said=text), peer.secrets)
-        answer = completion(reply, body, asked, reasoning=reasoning, finish=finish, latency=latency)
+        answer = completion(reply, body, asked, reasoning=reasoning, latency=latency, **ends)
         return replace(answer, finish_reason="tool_calls")
     # Some servers give a structured answer as the reply's only tool call.
     is_called = not text.strip() and not refusal and len(calls) == 1 and calls[0].arguments != "{}"
     answer_text = text_without_secrets(calls[0].arguments, peer.secrets) if is_called else text
-    answer = completion(reply, body, answer_text, reasoning=reasoning, finish=finish, latency=latency)
+    answer = completion(reply, body, answer_text, reasoning=reasoning, latency=latency, **ends)
     if is_called:
         answer = replace(answer, text_source="tool_call")
     elif choice.get("logprobs") and len(answer.text) == len(text):  # they are found by their positions in the text
         answer = replace(answer, logprobs=logprobs_in(choice["logprobs"], text))
     if refusal or answer.finish_reason == "refused":
         refused = replace(answer, text=without_lone_surrogates(refusal), finish_reason="refused") if refusal else None
-        raise attach_reply(declined_error(peer, refusal or text), refused)
+        reasons = ", ".join(f"{reason!r:.80}" for reason in ends.values() if reason)
+        raise attach_reply(declined_error(peer, refusal or f"finish reason {reasons}"), refused)
     return answer if answer.text.strip() or answer.finish_reason == "length" else _answer_in_reasoning(answer)
 
 
 def _choice_and_message(
     body: Mapping[str, Any], reply: HttpReply, peer: Peer
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the first choice of a chat reply and its message. Raises BackendError if there is none."""
-    choice = next(iter(objects_in(body.get("choices"))[:1]), {})
+    """Return the choice of a chat reply with the lowest index, and its message. Raises BackendError if it has none."""
+    choice = min(objects_in(body.get("choices")), key=lambda row: bool(row.get("index")), default={})
     for holder in (body, choice):
         require_no_error(holder, reply, peer)
-    if isinstance(choice.get("message"), dict):
+    is_filtered = _is_filtered(choice, *objects_in(body.get("prompt_filter_results")))
+    if isinstance(choice.get("message"), dict) and not is_filtered:
         return choice, choice["message"]
-    if finish_reason_of((choice or body).get("finish_reason")) == "refused" or _is_filtered(body):
+    if is_filtered or finish_reason_of((choice or body).get("finish_reason")) == "refused":
         raise declined_error(peer, "a content filter stopped it")
     raise TransientError("bad_reply", f"The answer has no message: {reply_excerpt(reply, peer)}")
 
 
-def _is_filtered(body: Mapping[str, Any]) -> bool:
-    """Return whether Azure's results for the prompt say that its content filter stopped it."""
-    results = [row.get("content_filter_results") for row in objects_in(body.get("prompt_filter_results"))]
+def _is_filtered(*rows: Mapping[str, Any]) -> bool:
+    """Return whether Azure's results for the prompt or the answer say that its content filter stopped it."""
+    results = [row.get("content_filter_results") for row in rows]
     kinds = [kind for result in results if isinstance(result, dict) for kind in result.values()]
     return any(kind.get("filtered") is True for kind in objects_in(kinds))
 
@@ -169,7 +171,8 @@ def _text_reasoning_refusal(message: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the text, the reasoning and the refusal of a chat message. Each may be empty."""
     content = message.get("content")
     parts = objects_in(content)
-    text = content if isinstance(content, str) else _joined(parts, "text")
+    texts = [part for part in parts if part.get("type", "text") in ("text", "output_text")]
+    text = content if isinstance(content, str) else _joined(texts, "text")
     reasoning = message.get("reasoning_content") or message.get("reasoning") or _joined(parts, "thinking")
     refusal = message.get("refusal") or _joined(parts, "refusal")
     return text, reasoning if isinstance(reasoning, str) else "", refusal if isinstance(refusal, str) else ""

@@ -94,6 +94,7 @@ def _add_row(choice: dict[str, Any], row: Mapping[str, Any]) -> None:
     earlier, reason = choice["finish_reason"] or "", str(row.get("finish_reason") or "")[:100]
     if reason not in earlier:  # an end that was not natural stays so
         choice["finish_reason"] = f"{earlier} {reason}".strip()[:300]
+    choice |= {name: row[name] for name in ("native_finish_reason", "content_filter_results") if row.get(name)}
     logprobs, message = row.get("logprobs"), choice["message"]
     if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
         choice.setdefault("logprobs", {"content": []})["content"] += logprobs["content"]

@@ -64,23 +64,25 @@ class Peer:
     secrets: tuple[str, ...] = ()
 
 
-def finish_reason_of(word: object) -> FinishReason:
+def finish_reason_of(word: object, native: object = None) -> FinishReason:
     """Return how an answer ended, by the API's own ``word`` for it; "unknown" if the server does not say.
 
     Only an answer that ended by itself, or at the token limit, is the judge's. Raises TransientError for an answer that
-    the server broke off or paused, and for a word that no API documents.
+    the server broke off or paused, and for a word that no API documents. A router's word may hide a provider's
+    (``native``).
     """
-    reason = "" if word is None else str(word).lower().strip()
+    native, reason = ("" if end is None else str(end).lower().strip() for end in (native, word))
+    for end in (native, reason):
+        if _CUT_OFF.fullmatch(end):
+            return "length"
+        if _REFUSED.search(end):
+            return "refused"
+        if _FAILED.search(end):
+            raise TransientError("server", f"The server broke off its answer (finish reason {end[:50]!r})")
     if not reason:
         return "unknown"
     if _NATURAL.issuperset(reason.split()):
         return "stop"
-    if _CUT_OFF.fullmatch(reason):
-        return "length"
-    if _REFUSED.search(reason):
-        return "refused"
-    if _FAILED.search(reason):
-        raise TransientError("server", f"The server broke off its answer (finish reason {reason[:50]!r})")
     raise TransientError("bad_reply", f"The answer is unfinished (finish reason {reason[:50]!r})")
 
 
@@ -91,6 +93,7 @@ def completion(
     *,
     reasoning: str = "",
     finish: object = None,
+    native: object = None,
     latency: float = 0.0,
 ) -> Completion:
     """Return a Completion with the parts of a server's reply that every API has: text, reasoning, finish reason, usage,
@@ -102,7 +105,7 @@ def completion(
     model, version = (body.get(name) for name in ("model", "system_fingerprint"))
     return Completion(
         text=without_lone_surrogates(condense_reply(text)),
-        finish_reason=finish_reason_of(finish),
+        finish_reason=finish_reason_of(finish, native),
         reasoning=without_lone_surrogates(condense_reply(reasoning)),
         model=without_lone_surrogates(model) if isinstance(model, str) else None,
         usage=reported_usage(body.get("usage")) or Usage(),
@@ -132,7 +135,7 @@ def reply_json(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
     beginning = reply_excerpt(reply, peer)
     if is_web_page(reply):
         raise TransientError(
-            "bad_reply", f"The answer is a web page: {beginning}; is the base URL right, and no proxy in between?"
+            "bad_reply", f"The answer is a web page: {beginning}; check the base URL, and whether a proxy is in between"
         )
     raise TransientError("bad_reply", f"The answer is {why}: {beginning}")
 

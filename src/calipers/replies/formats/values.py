@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from calipers.replies.documents import find_documents, pairs_of, parse_strict_json, plain_key
 from calipers.replies.formats.known import Format, known_formats
-from calipers.replies.names import NOUN, WORDS_AROUND, Rejected, fold_name
+from calipers.replies.names import CONTRADICTED, NOUN, WORDS_AROUND, Rejected, fold_name
 from calipers.replies.numbers import Scale, Value, read_value
 from calipers.replies.text import TOLERANT_LIMIT, judges_turn, strip_fence
+from calipers.replies.verdict import read_row
 
 TIE: Final = -1
 """The position of a tie."""
@@ -35,6 +36,9 @@ def stated_scores(text: str, ids: Sequence[str], form: Format, own: Scale, *, cu
         marks = _first_place(text, form, rf"(?P<value>{_NUMBER})(?![\d%]|[.,]\d)")
         if len(marks) != len(ids):
             raise Rejected(f"{len(marks)} scores where {len(ids)} were asked for", doubt=True)
+        named = re.findall(rf"(?im)^\W*(?:output for )?(?:text|{NOUN})\s#?(\d{{1,2}})\b", marks[0].string)
+        if len(named) == len(ids) and named != sorted(named, key=int):
+            raise Rejected("scores by position beside names in another order", doubt=True)
         written, last = [mark["value"] for mark in marks], marks[-1] if marks else None
     else:
         numbers = rf"{_NUMBER}(?:{_BETWEEN}{_NUMBER}){{{len(ids) - 1}}}"
@@ -104,6 +108,8 @@ def stated_verdict(text: str, form: Format) -> bool | None:
         return verdicts.pop()
 
     met, _ = _agreed(text, form, pattern, met_of)
+    if form.keys and any(read_row(node).doubt for node in _nodes(_body(text))):
+        raise Rejected(CONTRADICTED, doubt=True)
     return met if isinstance(met, bool) else None
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from calipers.config.arguments import require_whole
-from calipers.config.option import LITELLM_NAMES, did_you_mean
+from calipers.config.arguments import LITELLM_NAMES, require_whole
+from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
