@@ -47,9 +47,6 @@ def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, obje
     """Return the rows of a file, by the registered reader of that name, or of the file's first bytes or suffix."""
     suffix = path.suffix.removeprefix(".")
     if reader is None:
-        if suffix in {"csv", "tsv"}:
-            how = "pandas.read_csv(FILE).to_json('FILE.jsonl', orient='records', lines=True)"
-            raise InputError(f"is {suffix.upper()}, which is not read; write it as JSON lines: {how}", source=str(path))
         reader = suffix if suffix in registry.READERS else "jsonl"
         try:
             is_file = path.is_file()
@@ -69,7 +66,10 @@ def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, obje
 def open_binary(path: Path) -> IO[bytes]:
     """Open an input file for reading bytes. Raises InputError if it cannot be opened."""
     try:
-        return path.open("rb")
+        if path.suffix not in {".csv", ".tsv"}:
+            return path.open("rb")
+        how = "pandas.read_csv(FILE).to_json('FILE.jsonl', orient='records', lines=True)"
+        problem = f"is {path.suffix[1:].upper()}, which is not read; write it as JSON lines: {how}"
     except FileNotFoundError:
         problem = "there is no such file"
     except IsADirectoryError:
