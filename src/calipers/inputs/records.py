@@ -66,7 +66,7 @@ def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, obje
 def open_binary(path: Path) -> IO[bytes]:
     """Open an input file for reading bytes. Raises InputError if it cannot be opened."""
     try:
-        if path.suffix not in {".csv", ".tsv"}:
+        if path.suffix not in {".csv", ".tsv"} or path.suffix[1:] in registry.READERS:
             return path.open("rb")
         how = "pandas.read_csv(FILE).to_json('FILE.jsonl', orient='records', lines=True)"
         problem = f"is {path.suffix[1:].upper()}, which is not read; write it as JSON lines: {how}"
