@@ -68,8 +68,7 @@ def open_binary(path: Path) -> IO[bytes]:
     try:
         if path.suffix not in {".csv", ".tsv"} or path.suffix[1:] in registry.READERS:
             return path.open("rb")
-        how = "pandas.read_csv(FILE).to_json('FILE.jsonl', orient='records', lines=True)"
-        problem = f"is {path.suffix[1:].upper()}, which is not read; write it as JSON lines: {how}"
+        problem = "is not JSON; convert it: pandas.read_csv(FILE).to_json(OUT, orient='records', lines=True)"
     except FileNotFoundError:
         problem = "there is no such file"
     except IsADirectoryError:
