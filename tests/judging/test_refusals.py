@@ -143,7 +143,7 @@ def vllm_at(url: str, **settings: Any) -> calipers.Judge:
 
 async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(faulty: FaultyServer) -> None:
     cases: list[tuple[Answer, str]] = [
-        (error(401, "no"), "does not accept the key: check VLLM_API_KEY"),
+        (error(401, "no"), "asks for a valid key: check VLLM_API_KEY"),
         (replace(PAGE, status=403), "A proxy or a firewall stands in between: check HTTP_PROXY"),
         (replace(PAGE, status=407), "A proxy or a firewall stands in between: check HTTP_PROXY"),
         (TLS, "should begin with https://"),
@@ -181,7 +181,7 @@ async def test_what_only_a_question_shows_is_every_trajectorys_reason_and_no_num
     cases: list[tuple[Answer, str]] = [
         (error(401, "no"), "check VLLM_API_KEY"),
         (replace(PAGE, status=403), "A proxy or a firewall stands in between"),
-        (PAGE, "The answer is a web page: Sign in; is the base URL right, and no proxy in between"),
+        (PAGE, "The answer is a web page: Sign in; is the base URL right, or does a proxy answer?"),
         (TLS, "should begin with https://"),
         (error(404, "The model `m` does not exist"), "m is not available there .* The server offers m"),
         (Answer(302, b"", {"Location": "https://elsewhere/v1"}), "redirects to https://elsewhere/v1: use that"),

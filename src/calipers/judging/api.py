@@ -81,7 +81,7 @@ def _require_none(options: Mapping[str, object], function: str) -> None:
     for name in options:
         if name in {"concurrency", "ordered", "on_error"}:
             raise ConfigError(f"{function}() has no argument {name!r}: score_groups(groups, judge) has it")
-        known, place = signature(Judge).parameters, "pass a Judge, Judge(..., {})"
+        known, place = signature(Judge).parameters, "pass judge=Judge(..., {})"
         raise ConfigError(unknown_argument(name, known, owner=f"{function}()", place=place))
 
 
