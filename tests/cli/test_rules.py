@@ -101,6 +101,7 @@ def test_a_mistake_is_one_sentence_before_any_token(folder: Path, score: Score) 
         ("rules = [{ regx = {} }]", "rules.toml: rules[0]: unknown verifier 'regx'; did you mean regex?"),
         ("combine = 'sum'", "rules.toml: combine='sum'"),
         ("floor = 3", "rules.toml: floor=3"),
+        ("rules = [{ exact = { expected = 3 } }]", "rules.toml: rules[0]: expected=3"),  # and no --expected
     ):
         (folder / "rules.toml").write_text(rules)
         code, results, said = score("--rules", "rules.toml")

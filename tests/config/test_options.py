@@ -115,9 +115,9 @@ def test_a_name_there_is_not_is_told_the_nearest() -> None:
         ({"ordres": 2}, "no argument 'ordres'. Did you mean orders?"),
         ({"temperature": 0}, 'write calls={"params": {"temperature": ...}}. Known: judge, '),
         ({"model": "openai/gpt-5"}, "Did you mean judge?"),
-        ({"api_base": "http://gpu1/v1"}, "Did you mean base_url?"),
+        ({"api_base": "http://gpu1/v1"}, "Did you mean base_url? Then write base_url="),
         ({"calls": {"params": {"api_base": "http://x"}}}, "use base_url= instead"),
-        ({"max_retries": 2}, 'Did you mean calls={"attempts": ...}?'),
+        ({"max_retries": 2}, 'Did you mean attempts? Then write calls={"attempts": ...}'),
         ({"retries": 2}, "no argument 'retries'. If it is a parameter"),  # and not orders
         ({"calls": {"tiemout": 2}}, "calls: 'tiemout' is unknown. Did you mean timeout?"),
         ({"records": {"ledger": "runs.db"}}, "records: 'ledger' is unknown. Write ledger= instead."),

@@ -181,7 +181,7 @@ async def test_what_only_a_question_shows_is_every_trajectorys_reason_and_no_num
     cases: list[tuple[Answer, str]] = [
         (error(401, "no"), "check VLLM_API_KEY"),
         (replace(PAGE, status=403), "A proxy or a firewall stands in between"),
-        (PAGE, "The answer is a web page: Sign in; is the base URL right, or does a proxy answer?"),
+        (PAGE, "The answer is a web page: Sign in; check the base URL"),
         (TLS, "should begin with https://"),
         (error(404, "The model `m` does not exist"), "m is not available there .* The server offers m"),
         (Answer(302, b"", {"Location": "https://elsewhere/v1"}), "redirects to https://elsewhere/v1: use that"),

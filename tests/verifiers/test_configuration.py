@@ -59,7 +59,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"regexp": {}}, "unknown verifier 'regexp'; did you mean regex?"),
     ({"regex": {"patern": "a"}}, "regex: unknown argument 'patern'; did you mean pattern?"),
     ({"regex": {"sandbox": 1}}, "unknown argument 'sandbox'"),
-    ({"regex": {}}, "missing 1 required positional argument: 'pattern'"),
+    ({"regex": {}}, "missing 1 required argument: 'pattern'"),
     ({"regex": "a"}, "give its arguments by name"),
     ({"regex": {"pattern": "("}}, "not a regular expression"),
     ({"regex": {"pattern": 5}}, "pattern must be text, not 5"),

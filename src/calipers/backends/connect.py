@@ -89,7 +89,7 @@ def find_backend(
             )
         return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
     at, how = request_target(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
-    key_source = at.key_variable if at.key else f"{how.key}, which is not set"
+    key_source = at.key_variable if at.key else f"{how.key} (it is not set)"
     key_source = key_source if api_key is None else "the api_key that was given"
     carried = {"headers": headers} if headers else {}
     backend = full(

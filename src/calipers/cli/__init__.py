@@ -15,7 +15,7 @@ from calipers._version import __version__
 from calipers.cli.messages import Interrupted, print_log_with, print_message
 from calipers.cli.options import Commands, command_tables
 from calipers.cli.settings_file import flags_of, mistyped_variables, use_settings_file
-from calipers.errors import CalipersError
+from calipers.errors import CalipersError, InputError
 
 _INTERRUPTED = 130
 
@@ -102,10 +102,10 @@ def main() -> None:
         error = _with_place(error)
         error.show()
         code = error.exit_code
-    except CalipersError as error:
+    except (CalipersError, PermissionError) as error:
         from calipers.config.flat_names import with_flags  # noqa: PLC0415 - --help stays quick
 
-        print_message(f"Error: {with_flags(str(error))}")
+        print_message(f"Error: {error if isinstance(error, InputError | OSError) else with_flags(str(error))}")
         code = 2
     except (KeyboardInterrupt, click.Abort) as error:
         interruption = error if isinstance(error, Interrupted) else error.__cause__

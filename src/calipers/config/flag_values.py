@@ -6,6 +6,7 @@ A text that cannot be read raises a ConfigError that names the flag and shows ho
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -71,7 +72,7 @@ def read_headers(texts: Sequence[str]) -> dict[str, str]:
     headers = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not name.strip():
+        if not equals or not re.fullmatch(r"[\w.!#$%&'*+^`|~-]+", name.strip()):
             raise ConfigError("--header: write NAME=VALUE, as in X-Team=search")
         headers[name.strip()] = value.strip()
     return headers

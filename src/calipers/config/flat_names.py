@@ -174,9 +174,10 @@ def takes_options(
 def unknown_argument(name: str, known: Mapping[str, Any], *, owner: str = "Judge", place: str = "write {}") -> str:
     """Return the error for an argument that ``owner`` does not have: where a Judge has it, or the nearest name."""
     options, problem = flat_options(), f"{owner} has no argument {name!r}"
-    if name in options or name in GROUPS:
-        return f"{problem}: {place.format(options[name].argument if name in options else f'{name}=')}"
-    if near := nearest_name(name, known.keys() | options.keys()):
-        return f"{problem}. Did you mean {options[near].argument.removesuffix('=') if near in options else near}?"
-    parameter = f'If it is a parameter of the request to the judge, write calls={{"params": {{"{name}": ...}}}}. '
+    is_elsewhere = name in options or name in GROUPS
+    if near := name if is_elsewhere else nearest_name(name, known.keys() | options.keys()):
+        guess = ":" if is_elsewhere else f". Did you mean {near}? Then"
+        return f"{problem}{guess} {place.format(options[near].argument if near in options else f'{near}=')}"
+    sent = place.format(f'calls={{"params": {{"{name}": ...}}}}')
+    parameter = f"If it is a parameter of the request to the judge, {sent}. "
     return f"{problem}. {'' if name in OURS else parameter}Known: {', '.join(known)}."

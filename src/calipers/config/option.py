@@ -247,7 +247,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = nearest_name(name, names)
     shown = (option if option.isprintable() else repr(option) for option in names)
-    return f" Did you mean {near}?" if near else f" Known: {', '.join(shown)}."
+    return f" Did you mean {near}?" if near else f" Known: {', '.join(shown) or 'none'}."
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

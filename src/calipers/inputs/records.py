@@ -47,7 +47,7 @@ def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, obje
     """Return the rows of a file, by the registered reader of that name, or of the file's first bytes or suffix."""
     suffix = path.suffix.removeprefix(".")
     if reader is None:
-        if suffix in {"csv", "tsv"}:
+        if suffix in {"csv", "tsv"} and suffix not in registry.READERS:
             how = "pandas.read_csv(FILE).to_json('FILE.jsonl', orient='records', lines=True)"
             raise InputError(f"is {suffix.upper()}, which is not read; write it as JSON lines: {how}", source=str(path))
         reader = suffix if suffix in registry.READERS else "jsonl"

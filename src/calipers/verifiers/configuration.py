@@ -78,7 +78,7 @@ def _built(name: str, make: Callable[..., Verifier], arguments: dict[str, Any]) 
     try:
         return make(**arguments)
     except TypeError as error:
-        raise ConfigError(f"{name}: {str(error).partition(') ')[2] or error}") from None
+        raise ConfigError(f"{name}: {str(error).partition(') ')[2] or error}".replace(" positional", "")) from None
 
 
 def _cases(cases: Any) -> tuple[Any, ...]:

@@ -135,7 +135,7 @@ def reply_json(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
     beginning = reply_excerpt(reply, peer)
     if is_web_page(reply):
         raise TransientError(
-            "bad_reply", f"The answer is a web page: {beginning}; is the base URL right, or does a proxy answer?"
+            "bad_reply", f"The answer is a web page: {beginning}; check the base URL, and whether a proxy is in between"
         )
     raise TransientError("bad_reply", f"The answer is {why}: {beginning}")
 
