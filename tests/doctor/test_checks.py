@@ -195,7 +195,10 @@ def test_settings_follow_from_the_order_and_from_slow_answers():
     assert (conclusion, settings) == ("fit with these settings", {"orders": 2})
     assert "4 of 36 pairs" in reason
     assert ("the order matters" in reason, "+7.0 ± 2.0 points" in reason) == (True, True)
-    noisy = {"order flips": {"flipped": 4}, "orders": {"needed": 2, "bias": 0.07, "bias_stderr": 0.05}}
+    noisy: dict[str, dict[str, Any]] = {
+        "order flips": {"flipped": 4},
+        "orders": {"needed": 2, "bias": 0.07, "bias_stderr": 0.05},
+    }
     assert "one answer is not enough" in verdict(noisy)[1]
     assert verdict({"latency": {"p95_s": 40.0}})[2] == {"timeout": 160}
     assert verdict({"latency": {"p95_s": 40.0}}, timeout=80)[0] == "fit"

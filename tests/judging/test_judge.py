@@ -293,7 +293,7 @@ def test_settings_that_cannot_work_are_refused_at_once():
         ({"protocol": "pairwize"}, "unknown protocol"),
         ({"panel": "cycle"}, "several judges"),
         ({"panel": "vote"}, "all, cycle, fallback"),
-        ({"quorum": 2}, "counts judges, and there is only one"),
+        ({"quorum": 2}, "needs as many judges"),
         ({"weights": [1.0]}, "weights= is for panels"),
         ({"panel": {"weights": 1}}, "weights=1: it must be a list of numbers"),
         ({"error_correlation": 0.4}, "error_correlation= is for panels"),

@@ -108,7 +108,7 @@ class HttpClient:
         kind: FailureKind = "unreachable"
         match error:
             case aiohttp.ConnectionTimeoutError():
-                message = f"{where} did not accept a connection in time: is the host right, and up?"
+                message = f"{where} did not accept a connection in time: check that the host is right and up"
             case TimeoutError():
                 kind = "timeout"
                 message = (
@@ -116,14 +116,14 @@ class HttpClient:
                     "may help."
                 )
             case aiohttp.ClientConnectorDNSError():
-                message = f"The host name {self._base.host} cannot be resolved: is it spelled right?"
+                message = f"The host name {self._base.host} cannot be resolved: check its spelling"
             case aiohttp.ClientConnectorCertificateError():
                 message = (
                     f"The certificate of {where} is not trusted here ({error.certificate_error}): set SSL_CERT_FILE "
                     "to a file with the certificate of its issuer"
                 )
             case aiohttp.ClientConnectorSSLError():
-                message = f"{where} does not speak TLS as expected: should the address begin with http:// ?"
+                message = f"{where} does not speak TLS as expected: try an address that begins with http://"
             case aiohttp.ClientConnectorError():
                 why = error.os_error.strerror or error.os_error
                 message = f"Nothing answers at {where} ({why}): start the server, or correct its address (base URL)"
@@ -131,7 +131,7 @@ class HttpClient:
                 kind = "bad_reply"
                 message = f"{where} broke off or garbled its answer."
             case aiohttp.ClientResponseError():
-                message = f"{where} does not answer in HTTP: should the address begin with https:// ?"
+                message = f"{where} does not answer in HTTP: try an address that begins with https://"
             case aiohttp.ClientConnectionError() | OSError():
                 message = f"{where} closed the connection before it had answered."
             case _:
