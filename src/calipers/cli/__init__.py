@@ -102,16 +102,21 @@ def main() -> None:
         error = _with_place(error)
         error.show()
         code = error.exit_code
-    except (CalipersError, PermissionError) as error:
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 1
+    except CalipersError as error:
         from calipers.config.flat_names import with_flags  # noqa: PLC0415 - --help stays quick
 
-        print_message(f"Error: {error if isinstance(error, InputError | OSError) else with_flags(str(error))}")
+        print_message(f"Error: {error if isinstance(error, InputError) else with_flags(str(error))}")
+        code = 2
+    except OSError as error:
+        if error.filename is None:  # not of a file that was named
+            raise
+        print_message(f"Error: {str(error.filename):.200}: {error.strerror}")
         code = 2
     except (KeyboardInterrupt, click.Abort) as error:
         interruption = error if isinstance(error, Interrupted) else error.__cause__
         print_message(f"Interrupted. {interruption}" if isinstance(interruption, Interrupted) else "Interrupted.")
         code = _INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        code = 1
     sys.exit(code or 0)
