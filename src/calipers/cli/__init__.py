@@ -70,6 +70,8 @@ def _with_place(error: click.ClickException) -> click.ClickException:
     """Return an error that says where an option belongs: of ``calipers`` itself, before the command; of a command,
     behind it; like none of the command's, perhaps in the request to the judge.
     """
+    if isinstance(error, click.UsageError) and "unexpected extra argument" in error.message:
+        return click.UsageError(f"{error.message}; write quotes around text with spaces", error.ctx)
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error
     flag, context = error.option_name.removeprefix("--"), error.ctx
