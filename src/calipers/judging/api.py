@@ -85,7 +85,7 @@ def require_none(options: Mapping[str, object], function: Callable[..., object])
             raise ConfigError(f"{owner} has no argument {name!r}: score_groups(groups, judge) has it")
         if (near := nearest_name(name, has.keys() | known.keys())) in has:
             raise ConfigError(f"{owner} has no argument {name!r}. Did you mean {near}?")
-        raise ConfigError(unknown_argument(name, known, owner=owner, place="pass a Judge, Judge(..., {})"))
+        raise ConfigError(unknown_argument(name, known, owner=owner, place="pass judge=Judge(..., {})"))
 
 
 def _address_and_key(name: str) -> RequestTarget | None:
