@@ -70,6 +70,8 @@ def _with_place(error: click.ClickException) -> click.ClickException:
     """Return an error that says where an option belongs: of ``calipers`` itself, before the command; of a command,
     behind it; like none of the command's, perhaps in the request to the judge.
     """
+    if isinstance(error, click.UsageError) and "unexpected extra argument" in error.message:
+        return click.UsageError(f"{error.message}; write quotes around text with spaces", error.ctx)
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error
     flag, context = error.option_name.removeprefix("--"), error.ctx
@@ -111,7 +113,7 @@ def main() -> None:
     except OSError as error:
         if error.filename is None:  # not of a file that was named
             raise
-        print_message(f"Error: {str(error.filename):.200}: {error.strerror}")
+        print_message(f"Error: {error.filename!s:.200}: {error.strerror}")
         code = 2
     except (KeyboardInterrupt, click.Abort) as error:
         interruption = error if isinstance(error, Interrupted) else error.__cause__
