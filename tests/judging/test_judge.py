@@ -499,7 +499,7 @@ async def test_an_argument_that_score_group_lacks_is_sent_where_it_belongs():
     for options, words in cases:
         with pytest.raises(ConfigError, match=words):
             await calipers.score_group(GROUP, "embedded", **options)
-    with pytest.raises(ConfigError, match=r"score_groups\(\) has no argument 'orders': pass a Judge"):
+    with pytest.raises(ConfigError, match=r"score_groups\(\) has no argument 'orders': pass judge=Judge"):
         calipers.score_groups([GROUP], "embedded", orders=2)
     with pytest.raises(ConfigError, match="is not used with a Judge"):
         await calipers.score_group(GROUP, calipers.Judge("embedded"), rubric="Be kind.")

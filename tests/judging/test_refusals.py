@@ -143,7 +143,7 @@ def vllm_at(url: str, **settings: Any) -> calipers.Judge:
 
 async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(faulty: FaultyServer) -> None:
     cases: list[tuple[Answer, str]] = [
-        (error(401, "no"), "does not accept the key: check VLLM_API_KEY"),
+        (error(401, "no"), "asks for a valid key: check VLLM_API_KEY"),
         (replace(PAGE, status=403), "A proxy or a firewall stands in between: check HTTP_PROXY"),
         (replace(PAGE, status=407), "A proxy or a firewall stands in between: check HTTP_PROXY"),
         (TLS, "should begin with https://"),

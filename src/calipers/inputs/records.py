@@ -47,9 +47,6 @@ def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, obje
     """Return the rows of a file, by the registered reader of that name, or of the file's first bytes or suffix."""
     suffix = path.suffix.removeprefix(".")
     if reader is None:
-        if suffix in {"csv", "tsv"} and suffix not in registry.READERS:
-            how = "pandas.read_csv(FILE).to_json('FILE.jsonl', orient='records', lines=True)"
-            raise InputError(f"is {suffix.upper()}, which is not read; write it as JSON lines: {how}", source=str(path))
         reader = suffix if suffix in registry.READERS else "jsonl"
         try:
             is_file = path.is_file()
@@ -69,7 +66,9 @@ def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, obje
 def open_binary(path: Path) -> IO[bytes]:
     """Open an input file for reading bytes. Raises InputError if it cannot be opened."""
     try:
-        return path.open("rb")
+        if path.suffix not in {".csv", ".tsv"} or path.suffix[1:] in registry.READERS:
+            return path.open("rb")
+        problem = "is not JSON; convert it: pandas.read_csv(FILE).to_json(OUT, orient='records', lines=True)"
     except FileNotFoundError:
         problem = "there is no such file"
     except IsADirectoryError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
-from typing import Any
 
 from calipers.backends.names import split_judge_name
 from calipers.backends.providers.known import RequestTarget, provider_of, request_target
@@ -78,7 +77,7 @@ def _as_judge(
     return _shared_judge(named, rubric, tuple(_address_and_key(name) for name in named), concurrency)
 
 
-def require_none(options: Mapping[str, object], function: Callable[..., Any]) -> None:
+def require_none(options: Mapping[str, object], function: Callable[..., object]) -> None:
     """Raise ConfigError for an argument that a caller gave a ``function`` without it: where it belongs."""
     owner, has, known = f"{function.__name__}()", signature(function).parameters, signature(Judge).parameters
     for name in options:
@@ -86,7 +85,7 @@ def require_none(options: Mapping[str, object], function: Callable[..., Any]) ->
             raise ConfigError(f"{owner} has no argument {name!r}: score_groups(groups, judge) has it")
         if (near := nearest_name(name, has.keys() | known.keys())) in has:
             raise ConfigError(f"{owner} has no argument {name!r}. Did you mean {near}?")
-        raise ConfigError(unknown_argument(name, known, owner=owner, place="pass a Judge, Judge(..., {})"))
+        raise ConfigError(unknown_argument(name, known, owner=owner, place="pass judge=Judge(..., {})"))
 
 
 def _address_and_key(name: str) -> RequestTarget | None:

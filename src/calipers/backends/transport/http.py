@@ -31,6 +31,9 @@ _BIG_BODY = 2**20
 """aiohttp gets a larger body as a file object, which it sends in pieces instead of blocking the loop."""
 _CONNECT_SECONDS = 15.0
 """Short, so that a host that drops packets is noticed long before a slow judge would have answered."""
+_SET_ISSUER = "set SSL_CERT_FILE to a file with the certificate of its issuer"
+_OF_ANOTHER_NAME_OR_TIME = {9, 10, 62, 64}
+"""OpenSSL's codes for a certificate that is not valid yet or no longer, or for another host or IP address."""
 
 _Owner: TypeAlias = AsyncGenerator[aiohttp.ClientSession]
 _Sessions: TypeAlias = MutableMapping[asyncio.AbstractEventLoop, tuple[_Owner, aiohttp.ClientSession]]
@@ -118,10 +121,9 @@ class HttpClient:
             case aiohttp.ClientConnectorDNSError():
                 message = f"The host name {self._base.host} cannot be resolved: check its spelling"
             case aiohttp.ClientConnectorCertificateError():
-                message = (
-                    f"The certificate of {where} is not trusted here ({error.certificate_error}): set SSL_CERT_FILE "
-                    "to a file with the certificate of its issuer"
-                )
+                trusted = getattr(error.certificate_error, "verify_code", 0) in _OF_ANOTHER_NAME_OR_TIME
+                remedy = "use an address that the certificate names, or renew it" if trusted else _SET_ISSUER
+                message = f"The certificate of {where} is not trusted here ({error.certificate_error}): {remedy}"
             case aiohttp.ClientConnectorSSLError():
                 message = f"{where} does not speak TLS as expected: try an address that begins with http://"
             case aiohttp.ClientConnectorError():

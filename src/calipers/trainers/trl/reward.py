@@ -267,8 +267,8 @@ def _group_size(trainer: Any, training: bool | None, num_generations: int | None
     if not isinstance(shown, int):
         if num_generations is None:
             raise ConfigError(
-                "this trainer does not show its group size to reward functions: give reward_func "
-                "num_generations=, the trainer's own"
+                "this trainer does not show its group size to reward functions: write reward_func(..., "
+                "num_generations=N) with the same N as in the trainer"
             )
         return num_generations
     if num_generations is not None and training is not False and shown != num_generations:
