@@ -47,10 +47,10 @@ def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, obje
     """Return the rows of a file, by the registered reader of that name, or of the file's first bytes or suffix."""
     suffix = path.suffix.removeprefix(".")
     if reader is None:
-        if suffix in {"csv", "tsv"}:
+        reader = suffix if suffix in registry.READERS else "jsonl"
+        if suffix in {"csv", "tsv"} and reader != suffix:
             how = "pandas.read_csv(FILE).to_json('FILE.jsonl', orient='records', lines=True)"
             raise InputError(f"is {suffix.upper()}, which is not read; write it as JSON lines: {how}", source=str(path))
-        reader = suffix if suffix in registry.READERS else "jsonl"
         try:
             is_file = path.is_file()
         except OSError:  # such as a name that is too long, which opening it reports
