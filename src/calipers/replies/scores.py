@@ -580,6 +580,8 @@ class _Reader:
             if len(named) > 1 or not (naming or any(not id_.isdecimal() for id_ in named)):
                 raise Rejected("a row that may be about two candidates, or none", doubt=True)
             name, score = (named.pop() if named else naming[0]), cells[header.index("score")]
+            if "rank" in header and (rank := cells[header.index("rank")]).isdecimal():
+                found.ranks[self.names.match(name) or ""] = int(rank)
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
         elif not found.values and is_headed(line):
