@@ -6,6 +6,7 @@ from typing import Any
 
 import calipers
 from calipers.calibration import Calibration, calibrate
+from calipers.calibration.measures import bootstrap_interval
 from calipers.calibration.recommend import request_lines
 from calipers.calibration.records import Key
 from calipers.config.settings import Settings
@@ -42,6 +43,15 @@ def test_a_judge_that_may_know_nothing_is_not_recommended():
         assert tomllib.loads(text) == {}
         assert why in text
     assert "could show" not in text  # what gets no score has no spread to tell from
+
+
+def test_the_best_of_many_judges_at_random_is_not_recommended():
+    said = [line for number in range(6) for line in rated(GROUPS[:8], f"k{number}", 50.0)]
+    choice = calibrate(GROUPS[:8], said).choice
+    assert choice is not None
+    low, _ = bootstrap_interval(choice.way.fidelity) or (0.0, 0.0)
+    assert low > 0  # it looks good where so many were tried
+    assert not choice.is_usable
 
 
 def test_a_panel_that_rests_on_one_member_says_so():

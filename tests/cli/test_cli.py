@@ -122,6 +122,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         ((*SCORE, "--ordres", "2"), "Did you mean '--orders'?"),
         ((*SCORE, "--model", "gpt-5"), "Did you mean '--judge'?"),
         ((*SCORE, "--api-base", "http://x"), "Did you mean '--base-url'?"),
+        ((*SCORE[:-1], "x" * 300), "x: File name too long"),
         ((*SCORE, "--judge", "ollama:qwen3:32b"), "did you mean ollama/qwen3:32b?"),
         ((*SCORE, "--judge", "embeded"), "did you mean embedded?"),
         ((*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--base-url", "http://h/v1"), "behind each"),

@@ -148,7 +148,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "answers": {"asked": 24, "used": 24, "readable": 1.0, "why": None},
     "agreement": {"right": 36, "pairs": 36, "groups": 12, "by_chance": 1e-9},
     "order flips": {"flipped": 0, "pairs": 36},
-    "orders": {"needed": 1, "bias": 0.0},
+    "orders": {"needed": 1, "bias": 0.0, "bias_stderr": 0.01},
     "injections": {"obeyed": 0, "probes": 3},
     "latency": {"p95_s": 1.0},
 }
@@ -194,7 +194,12 @@ def test_settings_follow_from_the_order_and_from_slow_answers():
     conclusion, reason, settings = verdict({"order flips": {"flipped": 4}, "orders": {"needed": 2, "bias": 0.07}})
     assert (conclusion, settings) == ("fit with these settings", {"orders": 2})
     assert "4 of 36 pairs" in reason
-    assert "+7.0 points" in reason
+    assert ("the order matters" in reason, "+7.0 ± 2.0 points" in reason) == (True, True)
+    noisy: dict[str, dict[str, Any]] = {
+        "order flips": {"flipped": 4},
+        "orders": {"needed": 2, "bias": 0.07, "bias_stderr": 0.05},
+    }
+    assert "one answer is not enough" in verdict(noisy)[1]
     assert verdict({"latency": {"p95_s": 40.0}})[2] == {"timeout": 160}
     assert verdict({"latency": {"p95_s": 40.0}}, timeout=80)[0] == "fit"
 

@@ -89,7 +89,7 @@ async def test_a_judge_that_judges_badly_is_unfit_with_the_reason(faulty: Faulty
 
     for opinion, reason in [
         (longest_is_best, "no better than chance"),
-        (first_is_best, "it follows the order in which attempts are listed: 36 of 36 pairs flip with it"),
+        (first_is_best, "it follows the order in which attempts are listed: 36 of 36 pairs flip with the order"),
         (obedient, "it obeys attempts that address the judge: 3 of 3 such probes"),
     ]:
         found = await examine(faulty, judge(opinion))

@@ -291,7 +291,7 @@ async def test_a_run_with_canaries_replays_byte_for_byte(tmp_path: Path, protoco
 
 def test_settings_that_cannot_work_are_refused():
     checklist: dict[str, Any] = {"judge": SimulatedJudge(QUALITY), "protocol": "checklist", "rubric": ["It answers."]}
-    with pytest.raises(ConfigError, match="do not work with protocol=checklist"):
+    with pytest.raises(ConfigError, match="does not work with protocol=checklist"):
         Judge.of({**checklist, "canaries": "always"})
     with pytest.raises(ConfigError, match="canaries='on'"):
         Judge.of({"judge": SimulatedJudge(QUALITY), "canaries": "on"})

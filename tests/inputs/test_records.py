@@ -80,7 +80,7 @@ def test_lines_are_read_as_they_are_meant_and_what_is_wrong_with_one_is_said() -
 
 def test_a_csv_file_is_one_error_with_the_way_to_convert_it(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("prompt,completion\nq,a\nq,b\n")
-    with pytest.raises(InputError, match=r"CSV.*orient='records', lines=True"):
+    with pytest.raises(InputError, match=r"to_json.*orient='records', lines=True"):
         list(read_groups(tmp_path / "a.csv", on_error=lambda _: None))
 
 

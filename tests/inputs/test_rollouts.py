@@ -287,7 +287,7 @@ def test_a_key_of_the_rows_may_say_what_a_group_is():
     found = list(grouped(rollouts, group_by="k", note=lambda _, text: told.append(text)))
     assert found[0][0] == 4
     assert "by 'k'" in str(found[0][1])
-    assert "(info)" in str(found[0][1])
+    assert "it has info." in str(found[0][1])
     assert [(group["group_id"], len(group["trajectories"])) for _, group in found[1:]] == [("1", 2), ("1-2", 1)]
     assert len(told) == 1
 

@@ -293,7 +293,7 @@ def test_settings_that_cannot_work_are_refused_at_once():
         ({"protocol": "pairwize"}, "unknown protocol"),
         ({"panel": "cycle"}, "several judges"),
         ({"panel": "vote"}, "all, cycle, fallback"),
-        ({"quorum": 2}, "counts judges, and there is only one"),
+        ({"quorum": 2}, "needs as many judges"),
         ({"weights": [1.0]}, "weights= is for panels"),
         ({"panel": {"weights": 1}}, "weights=1: it must be a list of numbers"),
         ({"error_correlation": 0.4}, "error_correlation= is for panels"),
@@ -499,7 +499,7 @@ async def test_an_argument_that_score_group_lacks_is_sent_where_it_belongs():
     for options, words in cases:
         with pytest.raises(ConfigError, match=words):
             await calipers.score_group(GROUP, "embedded", **options)
-    with pytest.raises(ConfigError, match=r"score_groups\(\) has no argument 'orders': pass a Judge"):
+    with pytest.raises(ConfigError, match=r"score_groups\(\) has no argument 'orders': pass judge=Judge"):
         calipers.score_groups([GROUP], "embedded", orders=2)
     with pytest.raises(ConfigError, match="is not used with a Judge"):
         await calipers.score_group(GROUP, calipers.Judge("embedded"), rubric="Be kind.")

@@ -143,7 +143,7 @@ def vllm_at(url: str, **settings: Any) -> calipers.Judge:
 
 async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(faulty: FaultyServer) -> None:
     cases: list[tuple[Answer, str]] = [
-        (error(401, "no"), "does not accept the key: check VLLM_API_KEY"),
+        (error(401, "no"), "asks for a valid key: check VLLM_API_KEY"),
         (replace(PAGE, status=403), "A proxy or a firewall stands in between: check HTTP_PROXY"),
         (replace(PAGE, status=407), "A proxy or a firewall stands in between: check HTTP_PROXY"),
         (TLS, "should begin with https://"),
@@ -157,7 +157,7 @@ async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(
         await vllm_at(faulty.url, api_key="k").check()
     with pytest.raises(ConfigError, match="start the server, or correct its address"):
         await vllm_at("http://127.0.0.1:9/v1").check()
-    with pytest.raises(ConfigError, match="should the address begin with http://"):
+    with pytest.raises(ConfigError, match="try an address that begins with http://"):
         await vllm_at(faulty.url.replace("http:", "https:")).check()
     assert faulty.posts == []
 

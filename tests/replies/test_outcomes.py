@@ -59,7 +59,7 @@ def test_scores_come_with_their_outcome_and_those_of_a_whole_verdict_are_kept():
         '[{"id": "KB", "rank": "BC", "score": 90}]': ("partial", HALF),
         '[{"id": "KB", "note": "BC", "score": 90}]': ("partial", HALF), rows % '"raw_score": 80': ("doubt", {}),
         rows % '"raw_score": 90': ("strict", {"KB": 90.0, "BC": 11.0}),
-        rows % '"max_score": 100': ("strict", {"KB": 90.0, "BC": 11.0}), '{"KB": {"score_1": 90}}': ("partial", HALF),
+        rows % '"max_score": 100': ("strict", {"KB": 90.0, "BC": 11.0}), '{"KB": {"score_1": 90}}': ("doubt", {}),
         '{"KB": {"score_1": 90, "score_2": 80}, "BC": {"score": 11}}': ("doubt", {}),
         '{"role": "user", "scores": ' + OWN + "}": ("rejected", {}), '{"result": ' + OWN + "}": ("rejected", {}),
         '{"result": {"scores": ' + OWN + "}}": ("strict", READ), '{"result": [90, 10]}': ("rejected", {}),

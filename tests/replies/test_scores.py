@@ -38,6 +38,8 @@ def mismatches(cases: dict[str, object], ids: tuple[str, ...] = IDS) -> list[str
 def test_forms_that_say_one_thing_are_read():
     cases = {
         '{"explanations": {"KB": "a", "BC": "b"}, "scores": {"KB": 90, "BC": 10}}',
+        '{"attempts": {"KB": {"score": 90}, "BC": {"score": 10}}}', '[{"id": "KB", "score/100": 90}, ["BC", 10]]',
+        '{"explanations": {"KB": "It scores 3/5 on style."}, "scores": {"KB": 90, "BC": 10}}',
         '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": "10"}]}',
         '[{"attempt":"KB","score":90,"reason":"KB has 3 errors"},{"attempt":"BC","score":10}]',
         '{"attempts": [{"attempt": "KB", "score": 90}, {"attempt": "BC", "score": 10}]}',
@@ -101,6 +103,9 @@ def test_doubt_has_its_reason():
         '{"scores": ' + OWN + ', "ranking": ["BC", "KB"]}': "two verdicts",
         "KB: 42\nBC: 40\nScores: 90, 10": "two verdicts", "The answers were\nKB: 42\nBC: 40": "words around",
         '{"sorted": true, "scores": [90, 10]}': "other keys",
+        '[{"id": "KB", "score_penalty": 90}, {"id": "BC", "score_penalty": 10}]': "keys that were asked",
+        '{"KB": {"score_max": 90, "points": 20}, "BC": {"score_max": 90, "points": 10}}': "keys that were asked",
+        '{"KB": {"score (0-50)": 40}, "BC": {"score (0-50)": 10}}': "two verdicts",
         '{"KB": {"score": 90, "reason": "final_score: 30"}, "BC": {"score": 10}}': "contradicts",
         '{"KB": {"score": 90, "reason": "Score 30/100, so weak"}, "BC": {"score": 10}}': "contradicts",
         '{"explanations": {"KB": "Not evaluated.", "BC": "ok"}, "scores": {"KB": 0, "BC": 61}}': "contradicts",

@@ -50,8 +50,9 @@ def test_a_rule_in_tags_is_a_rule_without_the_fields_of_other_rows():
     found = [as_rubric([{"text": "x", "tags": tags}]) for tags in (in_object, in_texts, {"axis": "a", **in_object})]
     assert [one.criteria[0].rule for one in found] == [rule] * 3
     assert [as_rubric(json.loads(json.dumps(one.to_dict()))) for one in found] == found
-    with pytest.raises(ConfigError, match="criterion 1: the rule's parameters are not JSON"):
-        as_rubric([{"text": "x", "tags": [*in_texts[:2], "parameters:{3"]}])
+    for broken in ("{3", "[" * 100_000):
+        with pytest.raises(ConfigError, match="criterion 1: the rule's parameters are not JSON"):
+            as_rubric([{"text": "x", "tags": [*in_texts[:2], f"parameters:{broken}"]}])
 
 
 @pytest.mark.parametrize(("value", "complaint"), [

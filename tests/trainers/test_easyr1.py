@@ -30,7 +30,7 @@ def test_the_answer_column_may_be_an_object_with_messages_and_a_reference(faulty
     assert all("It is 42." in str(post["messages"]) for post in faulty.posts)
 
 
-@pytest.mark.parametrize("column", ["42", "an answer", '{"id": "a"}', ["a"], None])
+@pytest.mark.parametrize("column", ["42", "an answer", '{"id": "a"}', "[" * 100_000, ["a"], None])
 def test_another_answer_column_is_told_what_to_hold(column: Any) -> None:
     with pytest.raises(InputError, match="the answer column holds"):
         batch_reward("embedded")([row("x", column)])

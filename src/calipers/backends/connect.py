@@ -44,7 +44,7 @@ def connect(
     if callable(getattr(judge, "score_group", None)):
         raise ConfigError(f"judge={judge!r} is a judge already: call its own score_group(...)")
     if not callable(getattr(judge, "complete", None)):
-        raise ConfigError(f"judge={judge!r} is neither a judge name nor a Backend (it has no complete method)")
+        raise ConfigError(f"judge={judge!r} is neither a judge name nor a Backend (it has no method complete())")
     for name in ("endpoint", "model"):
         if not isinstance(value := getattr(judge, name, None), str):
             raise ConfigError(f"judge={judge!r}: its {name} must be text, not {value!r}; it names the judge in records")

@@ -63,6 +63,7 @@ class HttpBackend(Negotiated):
         self._http = cache(partial(_client, urlunsplit((parts.scheme, server, path, parts.query, "")), sent, timeout))
         """Returns the HTTP client, made when first used and shared with every copy of this backend."""
         self._models_hint: str | None = None
+        self._address_hint = "" if self.url.endswith("/v1") else " Most servers want an address that ends in /v1."
 
     @staticmethod
     def address(base_url: str) -> str:
@@ -92,15 +93,14 @@ class HttpBackend(Negotiated):
             raise ConfigError(str(error)) from error
         failed = refusal_error(read_refusal(reply, self.peer.secrets), self.peer) if reply.status >= 400 else None
         if failed is not None and failed.kind == "unauthorized" and not is_web_page(reply):
-            raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
+            raise ConfigError(f"{self.url} asks for a valid key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
         offered = listed_models(reply)
         if offered is None:
             page = excerpt(reply.body.decode("utf-8", "replace"), self.peer.secrets) if is_web_page(reply) else ""
             answer = f"a web page: {page}" if page else f"HTTP {reply.status}"
-            ending = "" if self.url.endswith("/v1") else "; most servers want an address that ends in /v1"
-            return [f"{self.url} does not list its models ({answer}){ending}."]
+            return [f"{self.url} does not list its models ({answer}).{self._address_hint}"]
         if offered and not is_listed(self.model, offered):
             return [f"{self.url} does not list {self.model!r} among its models ({first_names(offered)})."]
         return []
@@ -130,9 +130,8 @@ class HttpBackend(Negotiated):
                 offered = listed_models(await self.models())
             except BackendError:
                 offered = None
-            beyond = "" if self.url.endswith("/v1") else " Most servers want an address that ends in /v1."
-            listed = f"The server offers {first_names(offered)}." if offered else f"Is {self.url} right?{beyond}"
-            self._models_hint = listed
+            doubt = f"Is {self.url} right?{self._address_hint}"
+            self._models_hint = f"The server offers {first_names(offered)}." if offered else doubt
         from calipers.types.encoding import as_sentence  # noqa: PLC0415 - only a model that was not found needs it
 
         return error.reworded(f"{as_sentence(str(error))} {self._models_hint}")

@@ -60,7 +60,7 @@ class Choice:
     @property
     def chance_interval(self) -> Interval | None:
         """The interval that says whether the way is better than chance: of groups held out, if there are enough."""
-        return self.interval or measures.bootstrap_interval(self.way.fidelity)
+        return self.interval or measures.bootstrap_interval(self.way.fidelity, self.tried)
 
     @property
     def is_usable(self) -> bool:

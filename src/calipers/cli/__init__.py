@@ -70,6 +70,8 @@ def _with_place(error: click.ClickException) -> click.ClickException:
     """Return an error that says where an option belongs: of ``calipers`` itself, before the command; of a command,
     behind it; like none of the command's, perhaps in the request to the judge.
     """
+    if isinstance(error, click.UsageError) and "unexpected extra argument" in error.message:
+        return click.UsageError(f"{error.message}; write quotes around text with spaces", error.ctx)
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error
     flag, context = error.option_name.removeprefix("--"), error.ctx
@@ -99,16 +101,21 @@ def main() -> None:
         error = _with_place(error)
         error.show()
         code = error.exit_code
-    except (CalipersError, PermissionError) as error:
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 1
+    except CalipersError as error:
         from calipers.config.flat_names import with_flags  # noqa: PLC0415 - --help stays quick
 
-        print_message(f"Error: {error if isinstance(error, InputError | OSError) else with_flags(str(error))}")
+        print_message(f"Error: {error if isinstance(error, InputError) else with_flags(str(error))}")
+        code = 2
+    except OSError as error:
+        if error.filename is None:  # not of a file that was named
+            raise
+        print_message(f"Error: {error.filename!s:.200}: {error.strerror}")
         code = 2
     except (KeyboardInterrupt, click.Abort) as error:
         interruption = error if isinstance(error, Interrupted) else error.__cause__
         print_message(f"Interrupted. {interruption}" if isinstance(interruption, Interrupted) else "Interrupted.")
         code = _INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        code = 1
     sys.exit(code or 0)

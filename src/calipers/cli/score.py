@@ -122,10 +122,7 @@ async def _score(run: ScoreRun) -> int:
                 await judge.require_answering()
             run.add(output, result)
         if run.bad.count and not run.report.groups and run.older is None:
-            problem = (
-                "no group in it can be read; nothing was written. For rollouts of other libraries: calipers convert"
-            )
-            raise InputError(problem, source=run.groups)
+            raise InputError("no group in it can be read; nothing was written", source=run.groups)
         if run.older is not None and not report.groups:
             report.say(f"Every group in {run.out} is scored: nothing was judged.")
         reused = store_of(judge).reused if report.groups else 0  # a run without a group is not recorded

@@ -178,5 +178,6 @@ def unknown_argument(name: str, known: Mapping[str, Any], *, owner: str = "Judge
     if near := name if is_elsewhere else nearest_name(name, known.keys() | options.keys()):
         guess = ":" if is_elsewhere else f". Did you mean {near}? Then"
         return f"{problem}{guess} {place.format(options[near].argument if near in options else f'{near}=')}"
-    parameter = f'If it is a parameter of the request to the judge, write calls={{"params": {{"{name}": ...}}}}. '
+    sent = place.format(f'calls={{"params": {{"{name}": ...}}}}')
+    parameter = f"If it is a parameter of the request to the judge, {sent}. "
     return f"{problem}. {'' if name in OURS else parameter}Known: {', '.join(known)}."

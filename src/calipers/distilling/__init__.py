@@ -59,8 +59,8 @@ def distill(
     if not groups:
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in training.left_out.items())
         raise InputError(
-            f"no group to learn from{f' ({left_out})' if left_out else ''}; a local judge learns from groups whose "
-            "scores differ, by judges that are neither local nor embedded"
+            f"{', '.join(map(str, ledgers))}: no group to learn from{f' (left out: {left_out})' if left_out else ''}; "
+            "score groups with a judge that is neither local nor embedded and gives candidates different scores"
         )
     held_out = hold_out(groups)
     scaling = fit_scaling(groups, held_out.raw)

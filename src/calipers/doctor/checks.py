@@ -312,8 +312,10 @@ def conclude(
     settings, reasons = dict[str, Any](), []
     if checks["orders"].figures["needed"] == 2:
         settings["orders"] = 2
-        worth = f"the first place is worth {100 * checks['orders'].figures['bias']:+.1f} points"
-        reasons.append(f"the order matters: {_flips(checks['order flips'].figures)}, {worth}")
+        bias, doubt = (checks["orders"].figures[name] for name in ("bias", "bias_stderr"))
+        why = "the order matters" if abs(bias) > 2 * doubt else "one answer is not enough"
+        worth = f"the first place is worth {100 * bias:+.1f} ± {200 * doubt:.1f} points"
+        reasons.append(f"{why}: {_flips(checks['order flips'].figures)}, {worth}")
     late = checks["latency"].figures.get("p95_s", 0.0)
     if late > timeout / 2:
         settings["timeout"] = ceil(4 * late)
@@ -354,4 +356,4 @@ def _agreement(figures: Mapping[str, Any]) -> str:
 
 
 def _flips(figures: Mapping[str, Any]) -> str:
-    return f"{figures['flipped']} of {figures['pairs']} pairs flip with it"
+    return f"{figures['flipped']} of {figures['pairs']} pairs flip with the order"

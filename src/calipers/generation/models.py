@@ -41,7 +41,7 @@ async def find_model(
         near = nearest_provider(provider) if slash else None
         hint = "" if near is None else f"; did you mean {near}/{rest}?"
         raise ConfigError(
-            f"{model!r} is not a provider/model name: serve it, as with `vllm serve`, and give its --base-url{hint}"
+            f"{model!r} is no provider/model, as in openai/gpt-5-mini; for your own server give --base-url too{hint}"
         )
     name = model or await _only_model(base_url[0], seconds)
     if base_url and not _is_provided(name):
@@ -87,9 +87,9 @@ async def _only_model(base_url: str, seconds: float) -> str:
         reply = await server.models()
         listed = json.loads(reply.body).get("data", []) if reply.status == 200 else []
         names = [row["id"] for row in listed]
-    except (BackendError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (BackendError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         where = url_without_password(base_url)
-        raise ConfigError(f"{where} does not list its models ({error}); name one with --model") from None
+        raise ConfigError(f"{where} lists no models: name one with --model, or correct --base-url") from None
     finally:
         await server.aclose()
     if len(names) != 1:

@@ -255,10 +255,10 @@ def _value_at(metadata: Mapping[str, Any], key: str) -> Any:
     for name in key.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     if value is None:
-        known = ", ".join(str(name) for name in metadata if not str(name).startswith("calipers_")) or "none here"
+        known = ", ".join(str(name) for name in metadata if not str(name).startswith("calipers_")) or "no keys"
         raise InputError(
-            f"cannot be grouped by {key!r}, which it does not have, or which holds messages, tools or a reward. Name "
-            f"another key ({known[:200]}), or none: rows are then grouped by their prompt"
+            f"cannot be grouped by {key!r}: besides messages, tools and rewards it has {known[:200]}. Without "
+            "--group-by, rows with the same prompt become one group"
         )
     return value
 

@@ -97,13 +97,13 @@ def _group_object(value: Any) -> Any:
         value = {"trajectories": rollouts}
     listed = value.get("trajectories")
     if not isinstance(listed, list | tuple):
-        keys = f"has no 'trajectories' (its keys: {', '.join(map(str, value))[:200] or 'none'})"
+        keys = f"'trajectories' is missing (its keys: {', '.join(map(str, value))[:200] or 'none'})"
         problem = f"'trajectories' must be a list, not {type_in_words(listed)}" if "trajectories" in value else keys
         raise InputError(f"{problem}; {_meant('trajectories', value)}{_SHAPE}; a rollout is {_ROLLOUT}")
     if listed and isinstance(listed[0], str):
         raise InputError(f"a trajectory is text; write it as a list of messages, prompt and answer; {_SHAPE}")
     if listed and _is_message(listed[0]):
-        raise InputError(f"is one list of messages, not a list of trajectories; {_SHAPE}")
+        raise InputError(f"one list of messages stands where a list of trajectories belongs; {_SHAPE}")
     return value
 
 
@@ -286,7 +286,7 @@ def _check_ids(names: list[str]) -> None:
         raise InputError("the group has no trajectories; it needs at least one")
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise InputError(f"has two trajectories with the id {twice!r}; results are keyed by id, so each needs its own")
+        raise InputError(f"two trajectories have the id {twice!r}; results are keyed by id, so each needs its own")
 
 
 def _meant(key: str, value: Mapping[str, Any]) -> str:

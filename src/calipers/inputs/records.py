@@ -48,9 +48,6 @@ def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, obje
     suffix = path.suffix.removeprefix(".")
     if reader is None:
         reader = suffix if suffix in registry.READERS else "jsonl"
-        if suffix in {"csv", "tsv"} and reader != suffix:
-            how = "pandas.read_csv(FILE).to_json('FILE.jsonl', orient='records', lines=True)"
-            raise InputError(f"is {suffix.upper()}, which is not read; write it as JSON lines: {how}", source=str(path))
         try:
             is_file = path.is_file()
         except OSError:  # such as a name that is too long, which opening it reports
@@ -69,7 +66,9 @@ def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, obje
 def open_binary(path: Path) -> IO[bytes]:
     """Open an input file for reading bytes. Raises InputError if it cannot be opened."""
     try:
-        return path.open("rb")
+        if path.suffix not in {".csv", ".tsv"} or path.suffix[1:] in registry.READERS:
+            return path.open("rb")
+        problem = "is not JSON; convert it: pandas.read_csv(FILE).to_json(OUT, orient='records', lines=True)"
     except FileNotFoundError:
         problem = "there is no such file"
     except IsADirectoryError:

@@ -9,6 +9,7 @@ from inspect import signature
 from calipers.backends.names import split_judge_name
 from calipers.backends.providers.known import RequestTarget, provider_of, request_target
 from calipers.config.flat_names import unknown_argument
+from calipers.config.option import nearest_name
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Backend
 from calipers.judging.instances import judges_in
@@ -34,7 +35,7 @@ async def score_group(
     reason, and has a reward in [0, 1] or None. Raises ConfigError for options that cannot work and InputError for a
     group that cannot be read, both before any token is spent.
     """
-    _require_none(options, "score_group")
+    require_none(options, score_group)
     return await _as_judge(judge, rubric).score_group(group)
 
 
@@ -54,7 +55,7 @@ def score_groups(
     be read is passed to ``on_error`` and skipped; without ``on_error``, its InputError is raised. The other arguments
     are those of ``score_group``.
     """
-    _require_none(options, "score_groups")
+    require_none(options, score_groups)
     return _as_judge(judge, rubric, concurrency).score_groups(
         groups, concurrency=concurrency, ordered=ordered, on_error=on_error
     )
@@ -76,13 +77,15 @@ def _as_judge(
     return _shared_judge(named, rubric, tuple(_address_and_key(name) for name in named), concurrency)
 
 
-def _require_none(options: Mapping[str, object], function: str) -> None:
+def require_none(options: Mapping[str, object], function: Callable[..., object]) -> None:
     """Raise ConfigError for an argument that a caller gave a ``function`` without it: where it belongs."""
+    owner, has, known = f"{function.__name__}()", signature(function).parameters, signature(Judge).parameters
     for name in options:
-        if name in {"concurrency", "ordered", "on_error"}:
-            raise ConfigError(f"{function}() has no argument {name!r}: score_groups(groups, judge) has it")
-        known, place = signature(Judge).parameters, "pass a Judge, Judge(..., {})"
-        raise ConfigError(unknown_argument(name, known, owner=f"{function}()", place=place))
+        if function is score_group and name in {"concurrency", "ordered", "on_error"}:
+            raise ConfigError(f"{owner} has no argument {name!r}: score_groups(groups, judge) has it")
+        if (near := nearest_name(name, has.keys() | known.keys())) in has:
+            raise ConfigError(f"{owner} has no argument {name!r}. Did you mean {near}?")
+        raise ConfigError(unknown_argument(name, known, owner=owner, place="pass judge=Judge(..., {})"))
 
 
 def _address_and_key(name: str) -> RequestTarget | None:

@@ -59,9 +59,9 @@ def _about_panel(chosen: Settings, named: Sequence[str | Backend]) -> dict[str, 
     fits = weights is None or (len(weights) == judges and min(weights) >= 0 and 0 < sum(weights) < inf)
     return {
         f"panel={mode} needs several judges": mode != "all" and judges == 1,
-        f"quorum={quorum} counts judges, and {number_of_judges}": is_alone and quorum > 1,
-        f"quorum={quorum} counts judges, and there are {judges}": quorum > judges,
-        f"quorum={quorum}: in a cycle each presentation goes to one judge; orders={quorum} makes as many": (
+        f"quorum={quorum} needs as many judges, and {number_of_judges}": is_alone and quorum > 1,
+        f"quorum={quorum} needs as many judges, and there are {judges}": quorum > judges,
+        f"quorum={quorum}: in a cycle each presentation goes to one judge; set orders={quorum} or more": (
             mode == "cycle" and quorum > presentations
         ),
         f"criteria=auto: the first judge writes criteria, and {writer}": (
@@ -94,7 +94,7 @@ def _about_question(chosen: Settings, rubric: str | Rubric | None) -> dict[str, 
         "expected=True asks for digits alone, and tools= for an answer after calls: leave one out": (
             expected and bool(chosen.tools.names)
         ),
-        f"canaries= do not work with protocol={protocol}: an empty decoy answer may meet a criterion": (
+        f"canaries= does not work with protocol={protocol}: an empty decoy answer may meet a criterion": (
             chosen.defence.canaries != "off" and protocol not in ("listwise", "pairwise", "pointwise")
         ),
         f"reward={kind} does not work with protocol={protocol}; reward=rank works with any": (

@@ -287,8 +287,8 @@ def _different_prompts(group: TrajectoryGroup, openings: Sequence[Sequence[Any]]
     for name, prompt in prompts[1:]:
         if prompt != prompts[0][1]:
             names = f"{prompts[0][0]!r} and {name!r}"
-            remedy = "put rollouts of other prompts into groups of their own"
-            return [f"the prompts of {names} differ, and a group compares answers to one prompt; {remedy}"]
+            remedy = "if these are different tasks, give each a group of its own"
+            return [f"the prompts of {names} differ, and a group compares answers to one task; {remedy}"]
     return []
 
 

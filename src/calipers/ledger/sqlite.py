@@ -24,7 +24,7 @@ from calipers.ledger.database import FORMAT, ReadableLedger, Row, WritableLedger
 from calipers.pacing import pace_of_loop
 
 _DAMAGED: Final = "Move it aside to start a new one; `sqlite3 FILE .recover` can save what is left."
-_NOT_WRITABLE: Final = "Check that the folder exists and that you may write there, or name another with --ledger."
+_NOT_WRITABLE: Final = "Check that the folder exists and that you may write there, or name another ledger."
 _REMEDIES: Final = {
     "locked": "Another program has been using it for too long; wait for it or give each process its own.",
     "closed database": "Its Judge was closed: make a new one for further groups, which opens the ledger again.",

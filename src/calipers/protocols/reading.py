@@ -73,7 +73,7 @@ class ScoredReply:
         reading, named = self._reading, self._named
         reason = None if reading.reason is None else named(reading.reason)
         cut = reading.truncated and bool(reading.missing)
-        fallback = "the reply was cut off" if cut else reason or "the reply has no score for it"
+        fallback = "the reply was cut off: raise max_tokens" if cut else reason or "the reply has no score for it"
         missing = {item: fallback for item in self.ask.members if item not in covered}
         if missing and not cut:
             why = {self._items[key]: named(text) for key, text in reading.missing.items() if key in self._items}

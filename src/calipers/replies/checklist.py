@@ -226,7 +226,8 @@ class _Reader:
             match = _LINE.fullmatch(line[:300].rstrip().strip("|"))
             id_ = self._match(match["name"]) if match else None
             row = read_scalar(match["value"]) if match and id_ else None
-            if not rows and is_headed(line):
+            is_sentence = 1 in (len(self.ids), len(lines)) or line.rstrip(" *_|")[-1:] in ".!?。"
+            if not rows and is_headed(line if id_ or is_sentence else f"{line}:"):
                 raise Rejected("verdicts under another heading", doubt=True)
             if row is None or id_ is None or row.value is None:
                 surplus = True
@@ -243,11 +244,7 @@ def _number(key: object) -> int | None:
     """Return the number that a key is, alone or after a noun (``question_1``), or None."""
     if isinstance(key, int) and not isinstance(key, bool):
         return key
-    match = (
-        re.fullmatch(r"(?:[A-Za-z]{1,12}[\s_#-]{0,2})?(\d{1,6})", key.strip(" *_`#.:"))
-        if isinstance(key, str)
-        else None
-    )
+    match = isinstance(key, str) and re.fullmatch(r"(?:[A-Za-z]{1,12}[\s_#-]{0,2})?(\d{1,6})", key.strip(" *_`#.:"))
     return int(match[1]) if match else None
 
 

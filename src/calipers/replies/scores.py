@@ -204,7 +204,7 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
 # --- explanations ----------------------------------------------------------------------------------------------------
 
 _SCORED: Final = (
-    rf"[*_\"'`]{{0,3}}(?:\s?\([^()\n]{{0,20}}\))?(?:\s{{0,3}}(?:[:：=]{{1,2}}|->|→)|\s[–—-]\s|\sis\s(?={SCORE}\W*\Z)|\s(?=[\d.]{{1,5}}\s?/\s?\d))[*_\"'`\s]{{0,4}}"
+    rf"[*_\"'`]{{0,3}}(?:\s?\([^()\n]{{0,20}}\))?(?:\s{{0,3}}(?:[:：=]{{1,2}}|->|→)|\s[–—-]\s|\sis\s(?={SCORE}\W*\Z)|(?<!s)\s(?=[\d.]{{1,5}}\s?/\s?\d))[*_\"'`\s]{{0,4}}"
     rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"(?<![^\W_])scores?(?![\w-]){_SCORED}", re.IGNORECASE)
@@ -276,7 +276,7 @@ def _as_asked(text: str, ids: tuple[str, ...], scale: Scale) -> _Found | None:  
 
 _MAX_ROWS: Final = 20_000
 _MAX_DEPTH: Final = 4
-_TOPS: Final = ("max_score", "maximum_score", "max", "out_of", "scale")
+_TOPS: Final = ("max_score", "maximum_score", "score_max", "max", "maximum", "max_points", "out_of", "scale")
 _WRAPPERS: Final = frozenset(
     {"attempts", "result", "results", "evaluation", "evaluations", "output", "response", "verdict"}
 )
@@ -308,6 +308,7 @@ class _Reader:
         self.names = names
         self.scale = scale
         self.is_whole = is_whole
+        self.score_key = re.compile(rf"score(?:_(?:{scale[0]:g}_(?:to_)?|out_of_)?{scale[1]:g})?")
 
     def read(self, text: str) -> _Found:
         """Return the verdict in a reply. Raises Rejected if there is none, or more than one."""
@@ -519,7 +520,7 @@ class _Reader:
             found.add(named, read_value(next(iter(fields.values())), self.scale, top))
             return
         names, owners = self._named_by(fields)
-        scores = [value for key, value in fields.items() if key == "score" or key.startswith("score_")]
+        scores = [value for key, value in fields.items() if self.score_key.fullmatch(key)]
         owners |= {id_} if id_ is not None else {self.names.ids[0]} if alone and not owners else set()
         if len(owners) != 1 or not (scores or id_):
             if scores:
@@ -558,7 +559,7 @@ class _Reader:
                 return reading
             lines = re.split(r"[,;](?=\s*[^\d\s])", lines[0])
         reading = _Found(outcome="text")
-        header, lines = _header(lines, self.scale)
+        header, lines = _header(lines, self.score_key)
         for line in lines:
             self._line(line[:300], header, reading)
         tops = [getattr(value, "top", None) for value in reading.values.values()]
@@ -647,8 +648,10 @@ def _wrapped(fields: Mapping[str, Any]) -> dict[Any, Any] | list[Any] | None:
     if len(fields) != 1 or next(iter(fields)) not in _WRAPPERS:
         return None
     (inner,) = fields.values()
+    are_rows = [("score" in dict(pairs_of(row))) for _, row in pairs_of(inner)]
     keys = {plain_key(key) for key, _ in pairs_of(inner)}  # numbers by candidate alone may be anything
-    return inner if is_list(inner) or (len(keys) < _MAX_DEPTH and keys & {"scores", *_WRAPPERS}) else None
+    is_table = is_list(inner) or (len(keys) < _MAX_DEPTH and keys & {"scores", *_WRAPPERS})
+    return inner if is_table or (are_rows and all(are_rows)) else None
 
 
 def _stated_top(fields: Mapping[str, Any], outer: float | None = None) -> float | None:
@@ -670,7 +673,7 @@ def _may_be_score(value: Any, scale: Scale) -> bool:
     return isinstance(read_value(value, scale), Value)
 
 
-def _header(lines: Sequence[str], scale: Scale) -> tuple[list[str], list[str]]:
+def _header(lines: Sequence[str], score_key: re.Pattern[str]) -> tuple[list[str], list[str]]:
     """Return the plain keys of a table's header, and the rows below it; no keys if the lines are no such table.
 
     A line that introduces the rows is skipped. Raises Rejected if a line above them names something else, or if the
@@ -683,8 +686,7 @@ def _header(lines: Sequence[str], scale: Scale) -> tuple[list[str], list[str]]:
         if is_above and first.rstrip("*_")[-1:] not in ".!?。" and is_headed(f"{first}:"):
             raise Rejected(WORDS_AROUND, doubt=True)
         return [], list(lines[is_introduced:])
-    own_scale = rf"(?<=score)_(?:{scale[0]:g}_(?:to_)?|out_of_)?{scale[1]:g}$"
-    cells = [re.sub(own_scale, "", plain_key(cell)) for cell in first.strip("|").split("|")]
+    cells = [score_key.sub("score", plain_key(cell)) for cell in first.strip("|").split("|")]
     if sum("score" in cell for cell in cells) != 1 or "score" not in cells:
         raise Rejected("a table without one column of scores", doubt=True)
     return cells, list(lines[is_introduced + 1 :])

@@ -197,7 +197,7 @@ def _rule(value: object, where: str) -> Mapping[str, Any]:
     if isinstance(parameters, str):  # tags given as text hold their parameters as JSON
         try:
             parameters = json.loads(parameters)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{where}: the rule's parameters are not JSON: {error}") from None
     if not isinstance(parameters, Mapping):
         raise ConfigError(f"{where}: the rule's parameters must be an object, not {type(parameters).__name__}")

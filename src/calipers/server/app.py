@@ -66,7 +66,7 @@ def server_app(service: Service) -> Starlette:
         if isinstance(error, HTTPException) and error.status_code == 405:
             why = f"{path} does not take {printable(request.method)[:20]}"
             return _refused(RefusalError(405, "method_not_allowed", why), name)
-        return _refused(RefusalError(404, "not_found", f"there is nothing at {path}; there are {known}"), name)
+        return _refused(RefusalError(404, "not_found", f"there is nothing at {path}; the paths are {known}"), name)
 
     return Starlette(
         routes=[

@@ -47,7 +47,7 @@ _MARK: Final = "served"
 
 NO_MESSAGES: Final = "it has no messages, so there is nothing to judge"
 LATE: Final = (
-    "it arrived after its group was closed, or was reported lost, so its group is judged, or given up, without it"
+    "it arrived after its group was closed, or had been reported lost: the group is judged or given up without it"
 )
 _ROUTING: Final = (
     "if several servers share the ledger, a proxy must send all requests for a group to the same one: route them by "

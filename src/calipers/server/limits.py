@@ -109,7 +109,7 @@ def refusal_for(error: Exception) -> RefusalError | None:
         case CalipersError():  # the judge refuses every question, or patience ran out
             return RefusalError(503, "judge", str(error))
         case OSError():  # out of open files or memory, which passes
-            why = f"the server's system refused it something: {error.strerror or error}; send the request again"
+            why = f"the server's operating system refused a request: {error.strerror or error}; send the request again"
             return RefusalError(503, "internal", why, retry_after=SOON)
     return None
 

@@ -63,7 +63,7 @@ def read_curves(path: str, over: Against = "step") -> tuple[str, list[ArmCurves]
     file = Path(path) / "results.json" if Path(path).is_dir() else Path(path)
     try:
         if not file.is_file():
-            raise InputError(f"{file}: there is no such file; calipers study train writes it")
+            raise InputError(f"{file}: there is no such file; `calipers study train ... -o DIR` writes it into DIR")
         document = json.loads(file.read_text(encoding="utf-8"))
         if document["format"] != "calipers-training/1":
             raise InputError(f"{file}: format {document['format']!r:.60} is not that of a study's results")

@@ -47,7 +47,7 @@ def _row(given: Mapping[str, Any]) -> Row:
     column = row = given["ground_truth"]
     try:
         row = json.loads(column) if isinstance(column, str) else column
-    except ValueError:
+    except (ValueError, RecursionError):
         row = None
     if not isinstance(row, Mapping) or not {"id", "prompt"} <= row.keys():
         raise InputError(

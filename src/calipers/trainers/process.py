@@ -1,7 +1,7 @@
 """What an adapter needs from its process: one judge, one event loop, and the engine itself.
 
-Engines copy an adapter's arguments to worker processes. A Judge holds connections and locks, which cannot be copied; a
-judge's name and a function of a module can.
+Engines copy an adapter's arguments to worker processes. A copy of a Judge has limits and counts of its own; a
+judge's name, or a function of a module, makes one Judge for each process.
 """
 
 from __future__ import annotations
@@ -116,11 +116,11 @@ _shared = once_per_process(maxsize=32)(_built)
 
 
 def require_sendable(judge: JudgeLike) -> None:
-    """Raise ConfigError for a Judge, which engines with several processes cannot send to another one."""
+    """Raise ConfigError for a Judge, of which each process of the engine would have a copy with limits of its own."""
     if isinstance(judge, Judge):
         raise ConfigError(
-            "the engine sends this to another process, but a Judge holds connections and cannot be sent: pass the "
-            "judge's name, or a module's function that returns the Judge"
+            "the engine copies this into other processes, and each copy of a Judge would have limits and counts of its "
+            "own: pass the judge's name, or a module's function that returns the Judge"
         )
 
 

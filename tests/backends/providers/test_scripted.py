@@ -63,7 +63,7 @@ BAD = {
     '{"text": "x", "scroes": {}}': "unknown keys", '{"text": 3}': "wrong type", '{"scores": []}': "wrong type",
     '{"group_id": 3, "text": ""}': "wrong type", '{"text": "", "finish_reason": "odd"}': "finish_reason",
     '{"text": "", "usage": {"tokens": 3}}': "usage", '{"error": "x"}': "error",
-    '{"error": {"kind": "odd"}}': "error.kind",
+    '{"error": {"kind": "odd"}}': "error.kind", "[" * 100_000: "not JSON",
 }  # fmt: skip
 
 

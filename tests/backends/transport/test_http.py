@@ -6,12 +6,15 @@ import asyncio
 import gc
 import gzip
 import re
+import ssl
 import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+import aiohttp
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 
 from calipers.backends.transport.http import MAX_REPLY_BYTES, HttpClient
 from calipers.errors import BackendError, TransientError
@@ -34,6 +37,15 @@ async def test_sends_the_body_and_gives_back_the_whole_answer(faulty: FaultyServ
     assert (reply.status, reply.body, reply.headers["x-teapot"]) == (418, b"short and stout", "yes")
     assert faulty.asked[0].path == "/v1/chat/completions"
     assert faulty.posts == [{"a": "é"}]
+
+
+def test_an_issuer_is_asked_for_only_where_its_certificate_would_help() -> None:
+    for code, words in ((18, "set SSL_CERT_FILE"), (62, "an address that the certificate names"), (10, "renew it")):
+        failure = ssl.SSLCertVerificationError(1, "certificate verify failed")
+        failure.verify_code = code
+        key = ConnectionKey("h", 443, True, True, None, None, None)
+        error = _client("https://h/v1")._translated(aiohttp.ClientConnectorCertificateError(key, failure))
+        assert words in str(error)
 
 
 async def test_a_query_in_the_base_url_is_kept_behind_the_path(faulty: FaultyServer) -> None:

@@ -188,6 +188,8 @@ def test_trls_log_gets_shares_of_rows_and_means_a_group_and_no_number_for_what_i
 def test_settings_that_cannot_work_are_named_before_the_trainer_is_built():
     cases: list[tuple[dict[str, Any], str]] = [
         ({"num_generations": 1}, "num_generations=1: a judge compares"),
+        ({"num_generation": 2}, "no argument 'num_generation'. Did you mean num_generations?"),
+        ({"base_url": "http://x"}, "pass judge=Judge.*base_url="),
         ({"num_generations": 2.0}, "num_generations=2.0: it must be a whole number"),
         ({"only_reward": "yes"}, "only_reward='yes': write True, False, or None"),
         ({"name": "the judge"}, "name='the judge': it must be an identifier such as"),
@@ -225,7 +227,7 @@ def test_a_trl_that_cannot_do_it_is_named_with_the_remedy_and_others_are_not() -
 
 def test_a_dead_judge_is_found_out_at_the_start(faulty: FaultyServer):
     faulty.get["/v1/models"] = error(401)
-    with pytest.raises(ConfigError, match="does not accept the key"):
+    with pytest.raises(ConfigError, match="asks for a valid key"):
         reward_func(Judge("vllm/tiny", base_url=faulty.url), num_generations=4)
     reward_func(Judge("vllm/tiny", base_url=faulty.url), num_generations=4, check=False)
 
@@ -238,5 +240,5 @@ def test_it_can_be_sent_to_another_process_unless_it_holds_a_judge():
             assert type(sent) is type(reward)
             assert sent.__name__ == "tone"
     assert sent([" q", " q"], ["worth 10", "worth 90"]) == [0.1, 0.9]
-    with pytest.raises(ConfigError, match="a Judge holds connections and cannot be"):
+    with pytest.raises(ConfigError, match="each copy of a Judge would have limits"):
         pickle.dumps(reward_func(made_here(), num_generations=2))

@@ -143,9 +143,7 @@ class Budget:
         if isinstance(given, Mapping) and given and set(given) <= set(known):
             given = Budget(**given)
         if not isinstance(given, Budget):
-            raise ConfigError(
-                f"budget={given!r}: it takes {', '.join(known)}, as in usd=5 or, in Python, {{'usd': 5.0}}"
-            )
+            raise ConfigError(f"budget={given!r}: it must be a mapping of {', '.join(known)}, as in {{'usd': 5.0}}")
         for name in known:
             amount = getattr(given, name)
             if amount is not None and not (_is_number(amount) and 0 < amount < math.inf):

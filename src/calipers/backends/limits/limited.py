@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import random
 import sys
 import threading
@@ -111,7 +110,7 @@ class Limited(FullBackend):
         The completion's ``latency`` is the time in seconds from the first call on. Raises BackendError after the last
         attempt, or once the time for attempts is used up; its message states the number of attempts.
         """
-        started, asked = self._clock(), math.inf
+        started, asked = self._clock(), float("inf")
         slots = self._slots.get(asyncio.get_running_loop()) or self._new_slots()
         unreadable = attempt = 0
         while True:

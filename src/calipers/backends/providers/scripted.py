@@ -130,7 +130,7 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
         if line.strip():
             try:
                 yield number, json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InputError(f"not JSON: {error}", source=str(path), line=number) from error
 
 

@@ -31,6 +31,9 @@ _BIG_BODY = 2**20
 """aiohttp gets a larger body as a file object, which it sends in pieces instead of blocking the loop."""
 _CONNECT_SECONDS = 15.0
 """Short, so that a host that drops packets is noticed long before a slow judge would have answered."""
+_SET_ISSUER = "set SSL_CERT_FILE to a file with the certificate of its issuer"
+_OF_ANOTHER_NAME_OR_TIME = {9, 10, 62, 64}
+"""OpenSSL's codes for a certificate that is not valid yet or no longer, or for another host or IP address."""
 
 _Owner: TypeAlias = AsyncGenerator[aiohttp.ClientSession]
 _Sessions: TypeAlias = MutableMapping[asyncio.AbstractEventLoop, tuple[_Owner, aiohttp.ClientSession]]
@@ -108,7 +111,7 @@ class HttpClient:
         kind: FailureKind = "unreachable"
         match error:
             case aiohttp.ConnectionTimeoutError():
-                message = f"{where} did not accept a connection in time: is the host right, and up?"
+                message = f"{where} did not accept a connection in time: check that the host is right and up"
             case TimeoutError():
                 kind = "timeout"
                 message = (
@@ -116,14 +119,13 @@ class HttpClient:
                     "may help."
                 )
             case aiohttp.ClientConnectorDNSError():
-                message = f"The host name {self._base.host} cannot be resolved: is it spelled right?"
+                message = f"The host name {self._base.host} cannot be resolved: check its spelling"
             case aiohttp.ClientConnectorCertificateError():
-                message = (
-                    f"The certificate of {where} is not trusted here ({error.certificate_error}): set SSL_CERT_FILE "
-                    "to a file with the certificate of its issuer"
-                )
+                trusted = getattr(error.certificate_error, "verify_code", 0) in _OF_ANOTHER_NAME_OR_TIME
+                remedy = "use an address that the certificate names, or renew it" if trusted else _SET_ISSUER
+                message = f"The certificate of {where} is not trusted here ({error.certificate_error}): {remedy}"
             case aiohttp.ClientConnectorSSLError():
-                message = f"{where} does not speak TLS as expected: should the address begin with http:// ?"
+                message = f"{where} does not speak TLS as expected: try an address that begins with http://"
             case aiohttp.ClientConnectorError():
                 why = error.os_error.strerror or error.os_error
                 message = f"Nothing answers at {where} ({why}): start the server, or correct its address (base URL)"
@@ -131,7 +133,7 @@ class HttpClient:
                 kind = "bad_reply"
                 message = f"{where} broke off or garbled its answer."
             case aiohttp.ClientResponseError():
-                message = f"{where} does not answer in HTTP: should the address begin with https:// ?"
+                message = f"{where} does not answer in HTTP: try an address that begins with https://"
             case aiohttp.ClientConnectionError() | OSError():
                 message = f"{where} closed the connection before it had answered."
             case _:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_text, require_whole
 from calipers.errors import ConfigError
-from calipers.judging.api import check_or_continue
+from calipers.judging.api import check_or_continue, require_none
 from calipers.judging.judge import Judge
 from calipers.trainers.process import JudgeLike, as_judge, installed_version, require_sendable, run_coroutine
 from calipers.trainers.rewards import rewards_or_none, trajectory_rewards
@@ -48,6 +48,7 @@ def reward_func(  # noqa: PLR0913 - keywords
     check: bool = True,
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
+    **options: object,
 ) -> Any:
     """Return a reward function for TRL's ``reward_funcs=`` that judges each group of ``num_generations`` completions.
 
@@ -68,6 +69,7 @@ def reward_func(  # noqa: PLR0913 - keywords
     run, the function raises ConfigError for a judge that refuses every question of a batch and has never answered, and
     CalipersError when patience runs out. Both end the run in every process.
     """
+    require_none(options, reward_func)
     if num_generations is not None:
         require_whole(num_generations=num_generations)
         if num_generations < 2:
@@ -265,8 +267,8 @@ def _group_size(trainer: Any, training: bool | None, num_generations: int | None
     if not isinstance(shown, int):
         if num_generations is None:
             raise ConfigError(
-                "this trainer does not show its group size to reward functions: give reward_func "
-                "num_generations=, the trainer's own"
+                "this trainer does not show its group size to reward functions: write reward_func(..., "
+                "num_generations=N) with the same N as in the trainer"
             )
         return num_generations
     if num_generations is not None and training is not False and shown != num_generations:
