@@ -171,7 +171,7 @@ def recorded(path: Path) -> Path:
     return path
 
 
-def test_values_of_another_kind_are_named_as_damage(tmp_path: Path):
+def test_values_of_another_kind_or_size_are_named_as_damage(tmp_path: Path):
     for number, statement in enumerate(("UPDATE groups SET source = 7", "UPDATE groups SET result = X'00'")):
         path = recorded(tmp_path / f"{number}.db")
         changed(statement)(path)
@@ -182,6 +182,7 @@ def test_values_of_another_kind_are_named_as_damage(tmp_path: Path):
         ("UPDATE groups SET group_id = X'ff'", "ledger export", "groups, run 1, position 0"),
         ("UPDATE asks SET number = X'ff'", "report", "asks, run 1, position 0"),
         ("UPDATE runs SET id = 7", "replay --run 1", "runs, id 1"),
+        ("UPDATE answers SET latency = 7", "replay", "answers, key "),
     ):
         path = recorded(tmp_path / f"{command}.db")
         changed(statement)(path)

@@ -10,24 +10,25 @@ from typing import Any, Final
 from calipers.config.settings import Settings, recorded_settings
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
-from calipers.ledger.database import ReadableLedger
+from calipers.ledger.database import ANSWERS, ReadableLedger, checksum
 from calipers.types import Comparison, Completion, FailedCalls, Judgment, Logprobs, Rating, Usage, Verdict
 from calipers.types.encoding import finite_number
 
-_ANSWER = """SELECT text, finish_reason, reasoning, served_model, input_tokens, output_tokens, cached_tokens, cost_usd,
-latency, attempts, logprobs, failed_before FROM answers WHERE key = ?"""
+_ANSWER: Final = f"SELECT {', '.join(ANSWERS.columns)}, checksum FROM answers WHERE key = ?"  # noqa: S608 - our columns
 ATTEMPT: Final = "~"
 """What stands between the key of a request and the number of a later attempt, if the first gave no verdict."""
 
 
 async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
-    """Return the ledger's answer to the request with this key, or None."""
+    """Return the ledger's answer to the request with this key, or None. Raises LedgerError for one that was changed."""
     rows = await ledger.look_up(_ANSWER, (key,))
     if not rows:
         return None
-    text, finish_reason, reasoning, model, sent, produced, cached, cost, latency, attempts, logprobs, failed = rows[0]
+    *row, written = rows[0]
+    text, finish_reason, reasoning, model, sent, produced, cached, cost, latency, attempts = row[4:14]
+    logprobs, failed = row[15:]
     counts, numbers = (sent, produced, cached, attempts), (latency, 0.0 if cost is None else cost)
-    if not (
+    if checksum(row) != written or not (
         all(isinstance(text_field, str) for text_field in (text, finish_reason, reasoning, model or ""))
         and all(isinstance(count, int) and count >= 0 for count in counts)
         and all(finite_number(number) is not None for number in numbers)

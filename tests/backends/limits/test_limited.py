@@ -64,7 +64,9 @@ async def test_what_is_recorded_tells_of_all_attempts_and_the_recorded_answer_is
     assert (await judge.complete_recorded(question(), record)).text == "what is on record"
     assert [(one.model, one.attempts, one.latency) for one in kept] == [("here", 3, now())]
     queued = limited(Server(), concurrency=1)
-    assert [one.latency for one in await asyncio.gather(*(queued.complete(question()) for _ in range(3)))] == [1] * 3
+    assert [
+        one.latency for one in await asyncio.gather(*(queued.complete(question()) for _ in range(3)))
+    ] == pytest.approx([1] * 3)
     own = await limited(Server(), attempts=None).complete(question())
     assert (own.attempts, own.latency) == (1, 9.0), "a backend that retries itself counts itself"
 
