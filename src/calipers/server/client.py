@@ -45,7 +45,7 @@ _CONNECT: Final = 10.0
 _SPARE: Final = 30.0
 """Seconds that a server may take beyond the time for which a request asks it to wait."""
 _MOST_SHOWN: Final = 2000
-_AGAIN: Final = frozenset((429, 502, 504))
+_AGAIN: Final = frozenset((408, 429, 502, 504))
 """What the server, or a proxy, answers to a request that may be sent again."""
 
 T = TypeVar("T")
