@@ -96,7 +96,9 @@ def test_a_damaged_ledger_is_said_to_be_one_and_is_left_as_it_is(folder: Path, p
 
 
 def test_a_ledger_that_may_not_be_written_is_refused_before_anything_is_asked(folder: Path):
-    one_sentence(score(folder, "-o", "out.jsonl", "--ledger", "/proc/nowhere.db"), "/proc/nowhere.db", "--ledger")
+    one_sentence(
+        score(folder, "-o", "out.jsonl", "--ledger", "/proc/nowhere.db"), "/proc/nowhere.db", "name another ledger"
+    )
     if os.geteuid() == 0:
         return  # root may write anything that exists
     assert score(folder, "-o", "out.jsonl").returncode == 0

@@ -58,6 +58,7 @@ def test_rows_of_a_checklist_are_matched_by_what_they_carry():
         '{"1": {"criterion": "Is wrong.", "met": false}, "2": true}': {}, '{"error": "x", "1": true, "2": false}': {},
         '{"1": {"reason": "The verdict is: not met", "met": true}, "2": false}': {},
         '{"1": {"reason": "Not met.", "met": true}, "2": false}': {}, '{"unmet": {"1": true, "2": false}}': {},
+        '{"unsatisfied": {"1": true, "2": false}}': {},
         '{"1": {"reason": "Criterion not satisfied.", "met": true}, "2": false}': {},
         "1. Is 42.: met\n2. Is wrong.: not met": right, '{"violations": [true, false]}': {},
         '{"1": {"reason": "I cannot evaluate this.", "met": false}, "2": false}': {},

@@ -98,6 +98,8 @@ def test_doubt_has_its_reason():
         '{"explanations": ["BC: fine", "KB: wrong"], "scores": [90, 10]}': "in another order",
         '{"KB": {"score": 90, "final": 20}, "BC": {"score": 10}}': "two verdicts",
         '{"KB": {"rank": 2, "score": 90}, "BC": {"rank": 1, "score": 10}}': "two verdicts",
+        '{"name": "KB", "rank": 2, "score": 90}\n{"name": "BC", "rank": 1, "score": 10}': "two verdicts",
+        "| Rank | Name | Score |\n|---|---|---|\n| 2 | KB | 90 |\n| 1 | BC | 10 |": "two verdicts",
         '{"scores": ' + OWN + ', "ranking": ["BC", "KB"]}': "two verdicts",
         "KB: 42\nBC: 40\nScores: 90, 10": "two verdicts", "The answers were\nKB: 42\nBC: 40": "words around",
         '{"sorted": true, "scores": [90, 10]}': "other keys",

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
+from typing import Any
 
 from calipers import registry
 from calipers.backends.limits.pool import Pool
@@ -83,11 +84,7 @@ def find_backend(
         raise ConfigError(_not_a_name(name))
     known = provider_of(name)
     if known is None:
-        if headers is not None:
-            raise ConfigError(
-                f"headers: {name} is asked through LiteLLM, which takes none; pass extra_headers in params"
-            )
-        return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
+        return _through_litellm(name, base_url, api_key=api_key, timeout=timeout, headers=headers)
     at, how = request_target(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
     key_source = at.key_variable if at.key else f"{how.key} (it is not set)"
     key_source = key_source if api_key is None else "the api_key that was given"
@@ -146,13 +143,13 @@ def _log_address(name: str, endpoint: str, named_by: str | None) -> None:
         _log.warning("%s is asked at %s, as %s says: trajectories and key go there", name, endpoint, named_by)
 
 
-def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, timeout: float) -> FullBackend:
+def _through_litellm(name: str, base_url: str | None, **options: Any) -> FullBackend:
     """Return the judge of a provider that only LiteLLM supports, if installed; ``litellm/NAME`` always uses LiteLLM."""
     from calipers.backends.providers.litellm import INSTALL, LiteLLM  # noqa: PLC0415 - an extra
 
     provider, _, model = name.partition("/")
     if provider == "litellm":
-        return LiteLLM(model, base_url=base_url, api_key=api_key, timeout=timeout)
+        return LiteLLM(model, base_url=base_url, **options)
     if find_spec("litellm") is None:
         near, shown = nearest_provider(provider), name_without_password(name)
         model = shown.partition("/")[2]
@@ -161,4 +158,4 @@ def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, ti
         raise ConfigError(
             f"unknown provider {provider!r} in judge {shown!r}; {known}{hint} If LiteLLM knows it: {INSTALL}"
         )
-    return LiteLLM(name, base_url=base_url, api_key=api_key, timeout=timeout)
+    return LiteLLM(name, base_url=base_url, **options)

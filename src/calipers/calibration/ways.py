@@ -175,10 +175,10 @@ class PanelSpace:
             off = centred_values(score, known)
             errors.append(off - truth * ((off * truth).sum() / max((truth**2).sum(), _EDGE)))
         products = np.einsum("ugm,vgm->uv", np.array(errors), np.array(errors))
-        sizes = np.sqrt(products.diagonal())
-        if sizes.min() ** 2 <= _EDGE:
+        squares = products.diagonal()
+        if squares.min() <= _EDGE:
             return None
-        pairs = (products / np.outer(sizes, sizes))[np.tril_indices(len(keys), -1)]
+        pairs = (products / np.sqrt(np.outer(squares, squares)))[np.tril_indices(len(keys), -1)]
         freedom = max(int(known.sum() - known.any(axis=1).sum()) - 1, 1)
         mean = float(pairs.mean())
         return mean if abs(mean) > 1.96 / np.sqrt(freedom * len(pairs)) else 0.0

@@ -87,11 +87,10 @@ def _with_place(error: click.ClickException) -> click.ClickException:
 
     known = [option for parameter in context.command.params for option in parameter.opts]
     near = nearest_name(error.option_name, known)
-    if near or "--param" not in known or not error.option_name.startswith("--") or flag in OURS:
-        hint = f" Did you mean {near!r}?" if near else ""
-        return click.UsageError(f"No such option {error.option_name!r}.{hint}", context)
-    parameter = f"--param {flag.replace('-', '_')}=VALUE"
-    return click.UsageError(f"No such option --{flag}. To send it to the judge's server, write {parameter}", context)
+    hint, parameter = f" Did you mean {near!r}?" if near else "", flag.replace("-", "_")
+    if not near and "--param" in known and error.option_name.startswith("--") and parameter not in OURS:
+        hint = f" To send it to the judge's server, write --param {parameter}=VALUE"
+    return click.UsageError(f"No such option {error.option_name!r}.{hint}", context)
 
 
 def main() -> None:

@@ -72,7 +72,7 @@ def read_headers(texts: Sequence[str]) -> dict[str, str]:
     headers = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not re.fullmatch(r"[\w.!#$%&'*+^`|~-]+", name.strip()):
+        if not equals or not re.fullmatch(r"(?a)[\w.!#$%&'*+^`|~-]+", name.strip()):
             raise ConfigError("--header: write NAME=VALUE, as in X-Team=search")
         headers[name.strip()] = value.strip()
     return headers

@@ -129,7 +129,7 @@ class _Reader:
             stated = self._stated_by(node)
             return self._named([(stated or self.ids[0], node)])
         inner = [(plain_key(key), value) for key, value in pairs if isinstance(value, dict | list)]
-        if depth and len(inner) == 1 and not re.search("(?:^|_)(?:unmet|not_|violat|fail|miss|error)", inner[0][0]):
+        if depth and len(inner) == 1 and not re.search("(?:^|_)(?:un|not_|absent|violat|fail|miss|error)", inner[0][0]):
             return self._rows(inner[0][1], depth - 1)
         return {}
 

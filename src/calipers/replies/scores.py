@@ -92,7 +92,9 @@ def extract_scores(
     if scale is None and format is None:
         scale = (0, 1)
     match scale:
-        case None | (float() | int(), float() | int()) if scale is None or -math.inf < scale[0] < scale[1] < math.inf:
+        case None:
+            pass
+        case (float() | int() as low, float() | int() as high) if -math.inf < low < high < math.inf:
             pass
         case _:
             raise ConfigError(f"scale={scale!r}: it must be two finite numbers, the lower one first")
@@ -351,6 +353,7 @@ class _Reader:
                 verdict.add(id_, value)
             verdict.doubts += later.doubts
             verdict.explanations |= later.explanations
+            verdict.ranks |= later.ranks
             verdict.surplus |= later.surplus
             verdict.remark += later.remark
         verdict.outcome = "strict" if all(document.strict for document, _ in verdicts) else "repaired"
@@ -578,6 +581,8 @@ class _Reader:
             if len(named) > 1 or not (naming or any(not id_.isdecimal() for id_ in named)):
                 raise Rejected("a row that may be about two candidates, or none", doubt=True)
             name, score = (named.pop() if named else naming[0]), cells[header.index("score")]
+            if "rank" in header and (rank := cells[header.index("rank")]).isdecimal():
+                found.ranks[self.names.match(name) or ""] = int(rank)
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
         elif not found.values and is_headed(line):

@@ -1,9 +1,9 @@
 """Formulas that turn verdicts on criteria into a score: pure functions of a rubric and its verdicts.
 
 A verdict is True (met), False (not met), None (unknown) or, of several verdicts, the share that says met (0-1). A
-criterion with 0 points is reported but does not count in any formula. A criterion without a verdict is *open*. While
-any criterion is open, every formula returns None, and ``graded`` applies the policy that the caller names. Sums run
-over *all* criteria, so that a denominator does not depend on which verdicts arrived. No formula clips scores per
+criterion with 0 points is reported but does not count in any formula. A criterion without a verdict is *open*. While a
+criterion is open that can change the value, a formula returns None, and ``graded`` applies the policy that the caller
+names: with ``partial``, the sums run over the criteria with a verdict, otherwise over all. No formula clips scores per
 response unless its source does.
 """
 

@@ -30,14 +30,15 @@ _WORDS: Final = re.compile(r"\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{([^{}]*)\}(
 _BARE_UNIT: Final = re.compile(r"(?<=\d)\s*([A-Za-z]{2,}(?: [a-z]+)*)\.?$")
 _BASE: Final = re.compile(r"(?<=\d)_\s*(?:\{([^{}]*)\}|(\d))")
 _JOINED: Final = re.compile(r"\s*,?\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|\b(?:and|or)\b)\s*")
-_SPACE: Final = re.compile(r"\\[!,;: ]|~|\\(?:q?quad|left|right|displaystyle)(?![a-zA-Z])|(?<!\d)\s|\s(?!\d)")
+_GAP: Final = r"(?:\\[!,;: ]|~|\s)"
+_SPACE: Final = re.compile(rf"(?<!\d){_GAP}|{_GAP}(?!\d)|\\(?:q?quad|left|right|displaystyle)(?![a-zA-Z])")
 _THOUSANDS: Final = re.compile(r"(?<=\d)(?:\\[,!; ]|\{,\}|,\\!| )\s*(?=(?:\\!\s*)?\d{3}(?![\d/]))")
 _DEGREES: Final = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree(?![a-z])|°")
 _ENVIRONMENT: Final = re.compile(r"\\(?:begin|end|operatorname|mathrm)\s*\{[^{}]*\}")
 _REWRITTEN: Final = (
     (re.compile(r"(?<=\d)e([-+]?\d+)(?![\w.])"), r"\\cdot 10^{\1}"),
     (re.compile(r"\\sqrt\s*(\d+)"), r"\\sqrt{\1}"),
-    (re.compile(r"(?<![\w./])(\d+) (\d+)/(\d+)(?![\w./])"), r"\1\\frac{\2}{\3}"),
+    (re.compile(rf"(?<![\w./^])(\d+){_GAP}+(\d+)/(\d+)(?![\w./])"), r"(\1+\\frac{\2}{\3})"),
     (re.compile(r"(\\\\)\s*\[[\d.]+[a-z]+\]"), r"\1"),  # the height of a row of a matrix
 )
 """Notations that math-verify does not read, each with one that it reads."""
@@ -45,7 +46,7 @@ _LETTERS: Final = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _PERCENT: Final = re.compile(r"\\?%|\s*(?:\\text\s*\{\s*)?\bpercent\b(?:\s*\})?")
 _OPTION: Final = re.compile(r"\(?([A-Z])\)?")
 _UNREAD: Final = re.compile(
-    r"\?|:|\}\d\d|\\[dt]?frac\s*\d{3}|(?<![\w^])(?<!frac )\d+ +\d"
+    rf"\?|:|\}}\d\d|\\[dt]?frac\s*\d{{3}}|(?<![\w^])(?<!frac )\d+{_GAP}+\d"
     r"|\\(?:mathbb|emptyset|varnothing|ldots|dots|cdots|overline|bar|equiv|[pb]?mod)(?![a-zA-Z])"
 )
 _CONSTANT: Final = re.compile(r"(?<![A-Za-z\\])(?:C(?!\()|c_)")

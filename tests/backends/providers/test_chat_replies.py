@@ -70,7 +70,7 @@ def test_content_may_be_parts_with_thinking_among_them() -> None:
     assert (completion.text, completion.reasoning) == ("ab", "hm")
 
 
-def test_the_choice_with_the_lowest_index_is_the_answer() -> None:
+def test_the_choice_of_index_0_is_the_answer() -> None:
     second, first = (_chat(text)["choices"][0] | {"index": index} for text, index in (("b", 1), ("a", 0)))
     assert _read({"choices": [second, first | {"native_finish_reason": "eos_token_id:2"}]}).text == "a"
 

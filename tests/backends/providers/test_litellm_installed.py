@@ -17,7 +17,11 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 
 def _judge(server: FaultyServer) -> LiteLLM:
-    return LiteLLM("custom_openai/m", base_url=server.url, api_key="k3y-of-mine", timeout=5.0)
+    judge = find_backend(
+        "litellm/custom_openai/m", base_url=server.url, api_key="k3y-of-mine", timeout=5.0, headers={"X-Team": "blue"}
+    )
+    assert isinstance(judge, LiteLLM)
+    return judge
 
 
 async def _failure(server: FaultyServer) -> BackendError:
@@ -34,7 +38,8 @@ async def test_a_question_goes_out_through_it_and_its_answer_comes_back(faulty: 
     body = faulty.posts[0]
     assert body["response_format"]["type"] == "json_schema"
     assert (body["temperature"], body["max_tokens"]) == (0.5, 2000)
-    assert faulty.asked[0].headers["authorization"] == "Bearer k3y-of-mine"
+    sent = faulty.asked[0].headers
+    assert (sent["authorization"], sent["x-team"]) == ("Bearer k3y-of-mine", "blue")
 
 
 FAILURES = (

@@ -20,7 +20,7 @@ from calipers.backends.negotiation import Negotiated, Terms
 from calipers.backends.providers.openai_compatible import chat_body, read_chat_reply
 from calipers.backends.transport.refusals import Refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer
-from calipers.backends.transport.secrets import secret_spellings, without_secrets
+from calipers.backends.transport.secrets import secret_spellings, secrets_in, without_secrets
 from calipers.errors import ConfigError, TransientError
 from calipers.types import Completion, JudgeRequest
 
@@ -31,8 +31,8 @@ INSTALL = "pip install 'calipers[litellm]'"
 class LiteLLM(Negotiated):
     """Sends requests to ``model``, a name as LiteLLM writes it, at ``base_url`` if given.
 
-    The key may be in the environment. ``timeout`` is in seconds for one request. Raises ConfigError if LiteLLM is not
-    installed or does not know the provider.
+    The key may be in the environment. ``timeout`` is in seconds for one request; ``headers`` are added to it. Raises
+    ConfigError if LiteLLM is not installed or does not know the provider.
     """
 
     forms = ("json_schema", "json_object")
@@ -44,6 +44,7 @@ class LiteLLM(Negotiated):
         base_url: str | None = None,
         api_key: str | None = None,
         timeout: float = 120.0,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise it downloads one when imported
         try:
@@ -61,11 +62,13 @@ class LiteLLM(Negotiated):
             ) from error
         super().__init__(model)
         self.endpoint = base_url or "litellm"
-        self._options = {"api_base": base_url, "api_key": api_key, "num_retries": 0, "max_retries": 0}
+        self._options: dict[str, Any] = {"api_base": base_url, "api_key": api_key, "extra_headers": headers}
+        self._options |= {"num_retries": 0, "max_retries": 0}
         self._timeout = timeout
         # Whatever may be a provider's key is removed from replies.
         keys = [held for name, held in os.environ.items() if name.upper().endswith(_KEY_ENDINGS)]
-        self._peer = Peer(model, "the provider's key", secret_spellings([api_key or "", *keys]))
+        secrets = secret_spellings([api_key or "", *keys, *secrets_in(headers or {})])
+        self._peer = Peer(model, "the provider's key", secrets)
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the answer of the judge's provider through LiteLLM; ``latency`` is in seconds, including repeats.

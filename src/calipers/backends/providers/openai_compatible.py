@@ -148,7 +148,7 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
 def _choice_and_message(
     body: Mapping[str, Any], reply: HttpReply, peer: Peer
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the choice of a chat reply with the lowest index, and its message. Raises BackendError if it has none."""
+    """Return a chat reply's choice of index 0, or its first, and its message. Raises BackendError if it has none."""
     choice = min(objects_in(body.get("choices")), key=lambda row: bool(row.get("index")), default={})
     for holder in (body, choice):
         require_no_error(holder, reply, peer)

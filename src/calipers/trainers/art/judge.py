@@ -18,8 +18,7 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.trainers.process import as_judge, once_per_process
 
-_SAME: Final = ("base_url", "api_key", "timeout", "max_tokens")
-_OPTIONS: Final[Mapping[str, str]] = {**dict(zip(_SAME, _SAME, strict=True)), **LITELLM_NAMES}
+_OPTIONS: Final = LITELLM_NAMES | {name: name for name in ("base_url", "api_key", "timeout", "max_tokens")}
 
 _USUAL: Final[Mapping[str, Any]] = {"timeout": 120.0, "attempts": 5, "max_tokens": 8192, "concurrency": 128}
 """RULER has no limit on concurrent calls."""
