@@ -66,8 +66,10 @@ def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, obje
 def open_binary(path: Path) -> IO[bytes]:
     """Open an input file for reading bytes. Raises InputError if it cannot be opened."""
     try:
+        stream = path.open("rb")
         if path.suffix not in {".csv", ".tsv"} or path.suffix[1:] in registry.READERS:
-            return path.open("rb")
+            return stream
+        stream.close()
         problem = "is not JSON; convert it: pandas.read_csv(FILE).to_json(OUT, orient='records', lines=True)"
     except FileNotFoundError:
         problem = "there is no such file"
