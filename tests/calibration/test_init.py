@@ -140,7 +140,7 @@ def test_a_sound_calibration_has_no_findings():
 def test_fewer_than_thirty_groups_say_what_they_cannot_show():
     for count, calls, words in (
         (20, 4, ("20 groups", "known to ±")),
-        (5, 1, ("5 groups with gold: 30",)),
+        (5, 1, ("5 groups with gold: fewer than 30",)),
     ):
         few = SIXTY[:count]
         text = kinds(*rated(few, "j", 0.5, calls=calls), of=few)["few_groups"]

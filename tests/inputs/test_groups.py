@@ -168,7 +168,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"prompt": float("nan"), "responses": ["a"]}, "its prompt must be text or a list of messages, not nan"),
     ([ASKED, ANSWER], "one list of messages stands where a list of traj"),
     ([("user", "q")], "one list of messages stands"),
-    (["42", "41"], "a trajectory is text"),
+    (["42", "41"], "must not be text"),
     ([[ASKED], ASKED], "trajectory 2 is a single message"),
     ([[ASKED], ValueError("lost")], "trajectory 2 is an error (ValueError: lost); leave failed rollouts out"),
     ([{"id": "1", "messages": [ASKED]}, {"id": 1, "messages": []}], "two trajectories have the id '1'"),

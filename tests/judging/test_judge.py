@@ -522,5 +522,5 @@ def test_options_are_read_from_a_settings_file_or_a_mapping(tmp_path: Path):
 
 def test_a_files_name_is_not_taken_for_standards():
     for name in ("criteria.txt", "rubrics/tiny.toml"):
-        with pytest.raises(ConfigError, match=r"names a file, and is not its text: give Path\("):
+        with pytest.raises(ConfigError, match=r"to read a file, give Path\("):
             calipers.Judge("embedded", rubric=name)

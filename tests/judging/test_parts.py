@@ -171,7 +171,7 @@ def test_votes_decide_by_majority_and_an_unknown_one_never_replaces_another() ->
         assert (name in open_, other in open_) == (all_unknown, True), said
     failed = Answered(Ask(0, (0,), (0,), criteria=(name,)), Failure("timeout", "too slow"))
     (found,) = verdicts_by_criterion(view, [failed]).values()
-    assert [found[one]["reason"] for one in (name, other)] == ["too slow", "it was never asked about"]
+    assert [found[one]["reason"] for one in (name, other)] == ["too slow", "the judge was not asked about it"]
     assert verdicts_by_criterion(view, []) == {}
     told: dict[str, dict[str, Any]] = {
         "a": {"met": True, "reason": "so"},

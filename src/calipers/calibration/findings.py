@@ -114,7 +114,7 @@ def _agreement(judge: JudgeFigures, rule: str) -> Iterator[tuple[str, str]]:
     shown = measures.smallest_shown(interval)
     if 0 < groups < MIN_GROUPS:
         known = f"its fidelity is known to ±{(interval[1] - interval[0]) / 2:.2g}; " if interval and shown else ""
-        yield "few_groups", f"{counted(groups, 'group')} with gold: {known}{MIN_GROUPS} are the minimum"
+        yield "few_groups", f"{counted(groups, 'group')} with gold: {known}fewer than {MIN_GROUPS} show little"
     if judge.dead_groups > judge.groups_judged / 2:
         alike = f"in {judge.dead_groups} of {judge.groups_judged} groups it gives all members the same score"
         yield "constant_judge", f"{alike}: nothing is learned from them"

@@ -101,7 +101,7 @@ def _group_object(value: Any) -> Any:
         problem = f"'trajectories' must be a list, not {type_in_words(listed)}" if "trajectories" in value else keys
         raise InputError(f"{problem}; {_meant('trajectories', value)}{_SHAPE}; a rollout is {_ROLLOUT}")
     if listed and isinstance(listed[0], str):
-        raise InputError(f"a trajectory is text; write it as a list of messages, prompt and answer; {_SHAPE}")
+        raise InputError(f"a trajectory must not be text; write a list of messages, prompt and answer; {_SHAPE}")
     if listed and _is_message(listed[0]):
         raise InputError(f"one list of messages stands where a list of trajectories belongs; {_SHAPE}")
     return value

@@ -137,7 +137,7 @@ def _as_rubric(rubric: object) -> str | Rubric | None:
     if isinstance(rubric, Path):
         rubric = read_rubric_file(str(rubric), flag="rubric=")
     elif isinstance(rubric, str) and names_rubric_file(rubric):
-        raise ConfigError(f"rubric={rubric!r} names a file, and is not its text: give Path({rubric!r})")
+        raise ConfigError(f"rubric={rubric!r} is taken for the rubric itself; to read a file, give Path({rubric!r})")
     if rubric is None or isinstance(rubric, str):
         return rubric
     if not isinstance(rubric, Rubric | Mapping | list | tuple):

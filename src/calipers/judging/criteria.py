@@ -167,4 +167,4 @@ def _why_unanswered(item: int, criterion: str, answered: Sequence[Answered]) -> 
     for answer in reversed(answered):
         if isinstance(answer.result, Failure) and item in answer.ask.members and criterion in answer.ask.criteria:
             return answer.result.reason
-    return "it was never asked about"
+    return "the judge was not asked about it"

@@ -338,7 +338,7 @@ def why_unscored(
     """
     answers = [answer for answer in answered if index in answer.ask.members]
     if not answers:
-        return "failed", "it was never asked about; the group's warnings say why"
+        return "failed", "the judge was not asked about it; the group's warnings say why"
     scored = {
         answer.ask.slot
         for answer in answers
