@@ -94,7 +94,7 @@ def test_a_candidate_without_a_reward_has_the_status_and_reason_of_the_last_answ
     timeout, refused = Failure("timeout", "too slow"), Failure("refused", "will not")
     compared = Reading((Comparison(0, 1, 1.0, 0),), "strict")
     cases: list[tuple[list[Answered], int, Scores, tuple[str, str]]] = [
-        ([], 1, none, ("failed", "never asked")), ([answered(0, gap)], 1, none, ("abstained", "left out")),
+        ([], 1, none, ("failed", "not asked")), ([answered(0, gap)], 1, none, ("abstained", "left out")),
         ([answered(0, timeout)], 1, none, ("failed", "too slow")),
         ([answered(0, refused)], 1, none, ("abstained", "will not")),
         ([answered(0, gap), answered(1, worse, parent=0)], 1, none, ("abstained", "doubtful")),
