@@ -47,7 +47,7 @@ def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path, calipers:
     (tmp_path / "empty.jsonl").touch()
     (tmp_path / "damaged.eval").write_bytes(b"PK\x03\x04nothing")
     bad = {
-        "results.jsonl": "is a groups file already, or one of results",
+        "results.jsonl": "is a groups file or a result file already",
         "empty.jsonl": "is empty; it holds no rollouts",
         "damaged.eval": "is a damaged .eval file",
         "groups_already.jsonl": "is a groups file already",

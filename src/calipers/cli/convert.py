@@ -76,7 +76,7 @@ def _rollouts(files: tuple[str, ...]) -> Iterator[tuple[Place, Rollout | str]]:
                 yield (file, 0), "is empty; it holds no rollouts"
                 continue
             if isinstance(first[1], dict) and "trajectories" in first[1]:
-                yield (file, 0), "is a groups file already, or one of results; nothing in it can be converted"
+                yield (file, 0), "is a groups file or a result file already; nothing in it can be converted"
                 continue
             for line, rollout in rollouts_of(chain([first], rows)):
                 if isinstance(rollout, str):
