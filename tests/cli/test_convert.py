@@ -50,7 +50,7 @@ def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path, calipers:
         "results.jsonl": "is a groups file or a result file already",
         "empty.jsonl": "is empty; it holds no rollouts",
         "damaged.eval": "is a damaged .eval file",
-        "groups_already.jsonl": "is a groups file already",
+        "groups_already.jsonl": "is a groups file or",
         ".": "is a directory; name a file in it",
     }
     done = calipers("convert", *bad, "good.jsonl", *OUT)
