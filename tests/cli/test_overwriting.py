@@ -76,7 +76,7 @@ def test_misspelt_keys_of_groups_and_trajectories_are_pointed_out(folder: Path, 
     write_rows(folder / "groups.jsonl", rows)
     said = calipers("score", "groups.jsonl", "-o", "o.jsonl").err
     for right, wrong in (("group_id", "groupid"), ("reward", "rewrd"), ("messages", "message")):
-        assert re.search(f"'{wrong}'.*did you mean '{right}'|did you mean '{right}' by '{wrong}'", said), wrong
+        assert re.search(f"'{wrong}'.*did you mean '{right}'|is '{wrong}' a slip for '{right}'", said), wrong
 
 
 def _write_two(path: Path, first: GroupResult, resource: ModuleType) -> None:

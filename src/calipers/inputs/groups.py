@@ -292,7 +292,7 @@ def _check_ids(names: list[str]) -> None:
 def _meant(key: str, value: Mapping[str, Any]) -> str:
     """Return a question whether a key of the object was meant to be ``key``; "" if none is near."""
     near = get_close_matches(key, [name for name in map(str, value) if name != key], n=1, cutoff=0.8)
-    return f"did you mean {key!r} by {near[0]!r}? " if near else ""
+    return f"is {near[0]!r} a slip for {key!r}? " if near else ""
 
 
 def _is_message(value: Any) -> bool:

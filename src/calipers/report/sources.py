@@ -305,7 +305,7 @@ def _require_results(path: str) -> None:
         return
     value = parse_json_line(line)
     if isinstance(value, dict) and "status" not in value and "trajectories" in value:
-        raise InputError("is a groups file: score it first, and give it with --groups", source=path, line=1)
+        raise InputError("is a groups file: score it, and give the result file instead", source=path)
     if isinstance(value, dict) and "trajectories" not in value:
         keys = ", ".join([*value][:6]) or "no keys"
         raise InputError(f"is not a result file (its keys: {keys[:200]}); {_SHOWN}", source=path, line=1)
