@@ -1,8 +1,12 @@
-"""Lists the benchmarks, or runs them: ``python -m benchmarks [--list] [NAME...]``; no name runs them all, in turn."""
+"""Lists the benchmarks, or runs them: ``python -m benchmarks [--list] [NAME...]``; no name runs them all, in turn.
+
+The benchmarks are the rows of the table in README.md; the other modules are their parts.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 
@@ -10,15 +14,13 @@ from benchmarks.environment import ROOT
 
 
 def _benchmarks() -> dict[str, str]:
-    """Each module that can be run, with the first sentence of its docstring."""
-    found = {}
-    for path in sorted((ROOT / "benchmarks").glob("*/*.py")):
-        text = path.read_text(encoding="utf-8")
-        if "__main__" in text:
-            docstring = ast.get_docstring(ast.parse(text)) or ""
-            found[f"{path.parent.name}.{path.stem}".removesuffix(".__main__")] = " ".join(
-                docstring.split("\n\n")[0].split()
-            )
+    """Each benchmark's name, with the first sentence of its docstring."""
+    folder, found = ROOT / "benchmarks", {}
+    for name in re.findall(r"^\| `([\w.]+)`", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE):
+        path = folder.joinpath(*name.split("."))
+        file = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
+        docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+        found[name] = " ".join(docstring.split("\n\n")[0].split())
     return found
 
 

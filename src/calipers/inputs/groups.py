@@ -97,7 +97,7 @@ def _group_object(value: Any) -> Any:
         value = {"trajectories": rollouts}
     listed = value.get("trajectories")
     if not isinstance(listed, list | tuple):
-        keys = f"'trajectories' is missing (its keys: {', '.join(map(str, value))[:200] or 'none'})"
+        keys = f"there is no 'trajectories' (keys: {', '.join(map(str, value))[:200] or 'none'})"
         problem = f"'trajectories' must be a list, not {type_in_words(listed)}" if "trajectories" in value else keys
         raise InputError(f"{problem}; {_meant('trajectories', value)}{_SHAPE}; a rollout is {_ROLLOUT}")
     if listed and isinstance(listed[0], str):

@@ -188,9 +188,7 @@ def json_value(line: bytes) -> Any:
         problem = _other_kind(line) or f"not UTF-8 at byte {error.start + 1} of the line; save the file as UTF-8"
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()):
-            problem = (
-                "not complete JSON: the line ends inside the object (cut off, or spread over lines); one group a line"
-            )
+            problem = "not complete JSON: the line ends too early (cut off, or spread over lines); one group a line"
         else:
             near = text[max(0, error.pos - 10) : error.pos + 20].strip()
             why = f"{error.msg.removesuffix(' at')} at column {error.pos + 1}, near {near!r}"

@@ -38,7 +38,7 @@ _SQLITE: Final = b"SQLite format 3\x00"
 _CALIBRATION: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:answer|judges|among)"\s*:')
 _BEGINNING: Final = 4096
 _FIRST_LINE: Final = 2**26
-_SHOWN: Final = "name result files of calipers score, ledgers, or what calipers calibrate --json printed"
+_SHOWN: Final = "give a result file of calipers score, or a ledger"
 
 
 @dataclass(frozen=True, slots=True)
