@@ -162,7 +162,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({**one(), "rubric": float("nan")}, "'rubric' must be text, an object with criteria, or null, not NaN"),
     ({**one(), "rubric": {"x": 1}}, "'rubric': the rubric: unknown field 'x'"),
     ({"trajectories": []}, "has no trajectories"),
-    ({"prompt": "x"}, "(its keys: prompt); a group is"),
+    ({"prompt": "x"}, "(keys: prompt); a group is"),
     ({"responses": ["x"]}, "there is no 'trajectories'"),
     ({"prompt": "q", "responses": [1]}, "there is no 'trajectories'"),
     ({"prompt": float("nan"), "responses": ["a"]}, "its prompt must be text or a list of messages, not nan"),

@@ -274,7 +274,7 @@ def test_bad_rows_are_reported_by_number_and_the_rest_is_read(tmp_path: Path) ->
 def test_other_columns_no_rows_and_what_is_not_parquet_are_refused_and_a_missing_package_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InputError, match="its keys: prompt, ability"):
+    with pytest.raises(InputError, match="keys: prompt, ability"):
         list(read_groups(parquet(tmp_path, [{"prompt": "x", "ability": "y"}])))
     pa = pytest.importorskip("pyarrow")
     with pytest.raises(InputError, match="holds no groups"):

@@ -68,7 +68,7 @@ async def test_options_that_no_source_can_satisfy_are_refused(tmp_path: Path):
 def test_a_source_of_another_kind_is_refused_with_the_remedy(tmp_path: Path):
     groups = write_lines(tmp_path / "groups.jsonl", [{"group_id": "g", "trajectories": []}])
     other = write_lines(tmp_path / "other.jsonl", [{"judge": "x", "met": True}])
-    for path, message in ((groups, "--groups"), (other, "calipers score"), (tmp_path, "folder")):
+    for path, message in ((groups, "give the result file"), (other, "calipers score"), (tmp_path, "folder")):
         with pytest.raises(InputError, match=message):
             Sources([str(path)], on_error=print)
     os.mkfifo(tmp_path / "pipe")
