@@ -14,8 +14,9 @@ import calipers
 import zstd_codec as zstd
 from calipers.cli import app
 from calipers.errors import CalipersError, LedgerError
+from calipers.judging.judge import Judge
 from calipers.ledger import Recorder, Run, open_ledger, read_ledger
-from calipers.ledger.contents import verify_ledger
+from calipers.ledger.contents import prune_ledger, verify_ledger
 from calipers.ledger.database import TABLES, checksum
 from calipers.ledger.opening import Address
 from calipers.testing import Flaky, Noise, SimulatedJudge
@@ -117,6 +118,18 @@ def test_pruning_removes_old_runs_and_only_the_answers_that_nobody_uses(location
     assert "1 run (2)" in done("ledger", "prune", location, "--keep", "0")
     assert counted("answers", "groups") == [0, 0]
     assert call("ledger", "prune", location).return_value != 0  # without saying what
+
+
+async def test_a_run_that_was_pruned_while_it_goes_on_ends_and_leaves_nothing(location: str):
+    async with Judge(SimulatedJudge(QUALITY), ledger=location) as judge:
+        await judge.score_group(GROUPS[0])
+        await scored(location, SimulatedJudge(QUALITY), GROUPS[1:2])
+        with open_ledger(location) as ledger:
+            assert (await prune_ledger(ledger, keep=1))[0] == (1,)
+        with pytest.raises(LedgerError, match=r"(?i)foreign key"):
+            await judge.score_group(GROUPS[2])
+    with read_ledger(location) as reader:
+        assert verify_ledger(reader) == []
 
 
 def test_a_ledger_is_exported(location: str, tmp_path: Path):

@@ -148,7 +148,10 @@ async def test_a_judge_that_refuses_every_question_ends_every_request(faulty: Fa
             assert {(one.status, one.body["kind"]) for one in replies} == {(503, "judge")}
             assert "every question was refused" in replies[0].body["error"]
         assert server.waiting == 0
-        assert (await server.get("/readyz")).status == 503
+        faulty.script()  # the judge works again, but its run is over
+        ready = await server.get("/readyz")
+        assert (ready.status, "after a restart" in ready.body["reason"]) == (503, True)
+        assert "after a restart" in (await server.post(f"{path}?group_size=2", body(THREE[0]))).body["error"]
 
 
 # --- through the engines' own clients ---------------------------------------------------------------------------------

@@ -168,6 +168,11 @@ async def test_without_tokens_only_requests_of_this_machine_are_answered(faulty:
             assert (await server.post("/v1/rollouts", THREE[0], headers=headers)).status == 403, headers
             for path in ("/metrics", "/healthz"):
                 assert (await server.get(path, headers=headers)).status == 403, (path, headers)
+        for second in (b"Host: rebound.example", b"Origin: https://page.example"):
+            head = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n%b\r\n\r\n" % second
+            reader, writer = await server.connect(head)
+            with contextlib.closing(writer):
+                assert b" 403 " in await asyncio.wait_for(reader.readline(), 5), second
         near = {"Host": "localhost:80", "Origin": "http://127.0.0.1:3000", "Prefer": "wait=1"}
         assert (await server.post("/v1/rollouts", THREE[0], headers=near)).status == 202
     async with served(faulty, tenants=ANN_AND_BOB) as server:

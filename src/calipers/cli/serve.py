@@ -72,7 +72,7 @@ def _service(options: dict[str, Any], tenants: tuple[TenantToken, ...]) -> Servi
 async def _served(service: Service, bound: Any, *, grace: float, kept: str) -> None:
     why, address = await service.why_not_ready(), running.address_of(bound)
     if why is not None:
-        print_message(f"Warning: the judge cannot be asked now, and requests wait or fail until it can: {why}")
+        print_message(f"Warning: the judge cannot be asked now, and requests wait or fail meanwhile: {why}")
     access = "every request needs a token" if service.tokens else "no token is needed"
 
     started = f"Serving at {address} ({access}); {kept}."

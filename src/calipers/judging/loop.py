@@ -34,6 +34,9 @@ from calipers.types import (
     no_scores,
 )
 
+_AT_ONCE = 2048
+"""At most so many questions about a group are asked together, and none after them once the budget is spent."""
+
 
 @dataclass(frozen=True, slots=True)
 class Strategies:
@@ -83,23 +86,28 @@ class QueryLoop:
     ends: float | None = None
 
     async def run(self) -> tuple[tuple[Answered, ...], Scores]:
-        """While judging a group, ask until the planner has no more questions or ``ends`` has passed.
+        """While judging a group, ask until the planner has no more questions, or a limit ends all that are left.
 
         Returns all answers and the scores. Raises errors that are not the judge's, such as LedgerError; a judge's
         failures are in the answers.
         """
         answered: tuple[Answered, ...] = ()
         scores = self._scores(()) if self.view.rubrics else no_scores(len(self.view.candidates))
-        late = False
+        ended = False
         while True:
             state = PlanState(self.view, answered, scores, self.settings.seed)
-            asks = () if late else self.strategies.planner.next_asks(state)
+            asks = () if ended else self.strategies.planner.next_asks(state)
             if not asks:
                 return answered, scores
-            new = (await self._ask(asks[0]),) if len(asks) == 1 else await self._ask_all(asks)
-            for answer in new:
-                late = late or (isinstance(answer.result, Failure) and answer.result.kind == "deadline")
-            answered += new
+            for start in range(0, len(asks), _AT_ONCE):
+                part = asks[start : start + _AT_ONCE]
+                new = (await self._ask(part[0]),) if len(part) == 1 else await self._ask_all(part)
+                answered += new
+                for answer in new:
+                    kind = answer.result.kind if isinstance(answer.result, Failure) else ""
+                    ended = ended or kind == "deadline" or (kind == "budget" and start + _AT_ONCE < len(asks))
+                if ended:
+                    break
             scores = self._scores(answered)
 
     async def _ask_all(self, asks: Sequence[Ask]) -> tuple[Answered, ...]:

@@ -18,6 +18,7 @@ from calipers.judging.criteria import (
     verdicts_by_criterion,
     why_rules_left_unscored,
 )
+from calipers.planners.panel import OWN_LIMITS
 from calipers.rewards.reliability import reliability_of
 from calipers.rewards.reliable import estimated
 from calipers.rubric.unused_standards import unused_standards
@@ -338,7 +339,8 @@ def why_unscored(
     """
     answers = [answer for answer in answered if index in answer.ask.members]
     if not answers:
-        return "failed", "the judge was not asked about it; the group's warnings say why"
+        limits = [a.result.reason for a in answered if isinstance(a.result, Failure) and a.result.kind in OWN_LIMITS]
+        return "failed", limits[0] if limits else "the judge was not asked about it; the group's warnings say why"
     scored = {
         answer.ask.slot
         for answer in answers

@@ -29,6 +29,7 @@ _REMEDIES: Final = {
     "locked": "Another program has been using it for too long; wait for it or give each process its own.",
     "closed database": "Its Judge was closed: make a new one for further groups, which opens the ledger again.",
     **dict.fromkeys(("not a database", "malformed", "decode"), f"It is not a sound SQLite file. {_DAMAGED}"),
+    "FOREIGN KEY": "`calipers ledger prune` removed this run; start it again.",
     **dict.fromkeys(("readonly", "unable to open"), _NOT_WRITABLE),
 }
 """What to do about an error of SQLite, by words in it."""
@@ -199,6 +200,7 @@ class Ledger(LedgerFile, WritableLedger):
             "page_size=8192",  # takes effect in a new file: twice the default, because rows are long
             "journal_mode=WAL",
             "synchronous=NORMAL",  # commits survive kill -9, but a power cut may lose the last ones
+            "foreign_keys=1",  # a run that was pruned records nothing more, as in Postgres
             "cache_size=-8192",  # in KiB; the index of keys is read in random order
         ):
             self._connection.execute(f"PRAGMA {setting}")

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from calipers.planners.first_asks import FirstAsks, ancestry_of_ask, answered_asks, next_ask_number, number_asks
 from calipers.types import Answered, Ask, Failure, PlanState
 
-_OWN_LIMITS = frozenset({"deadline", "budget"})
-"""Kinds of failure that another judge would have as well."""
+OWN_LIMITS = frozenset({"deadline", "budget"})
+"""Kinds of failure that another judge or question would have as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +123,4 @@ def _moved_to_slot(ask: Ask, slot: int, judges: int) -> Ask:
 def _another_judge_might_answer(done: Answered) -> bool:
     """Return whether this judge cannot answer the question, but another judge might."""
     result = done.result
-    return isinstance(result, Failure) and result.window is None and result.kind not in _OWN_LIMITS
+    return isinstance(result, Failure) and result.window is None and result.kind not in OWN_LIMITS

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from calipers.config.arguments import require_above_zero, require_whole
 from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
+from calipers.types.encoding import as_sentence
 
 SOON: Final = 1
 """Seconds after which a client should ask again: a full server frees places with every judged group."""
@@ -107,7 +108,7 @@ def refusal_for(error: Exception) -> RefusalError | None:
             why = "the server's ledger fails, and its log says why; nothing recorded is lost, send the request again"
             return RefusalError(503, "ledger", why, retry_after=SOON, logged=str(error))
         case CalipersError():  # the judge refuses every question, or patience ran out
-            return RefusalError(503, "judge", str(error))
+            return RefusalError(503, "judge", f"{as_sentence(str(error))} The server judges again after a restart.")
         case OSError():  # out of open files or memory, which passes
             why = f"the server's operating system refused a request: {error.strerror or error}; send the request again"
             return RefusalError(503, "internal", why, retry_after=SOON)
@@ -239,9 +240,9 @@ def require_own_page(request: Request) -> None:
 
     For a server without tokens, which only this machine can reach: a browser on it must not lend its reach to any page.
     """
-    addresses = {"Host": "//" + request.headers.get("host", ""), "Origin": request.headers.get("origin")}
-    for name, address in addresses.items():
-        if address is not None and not _is_own(address):
+    hosts, origins = request.headers.getlist("host"), request.headers.getlist("origin")
+    for name, addresses in {"Host": ["//" + host for host in hosts or [""]], "Origin": origins}.items():
+        if len(addresses) > 1 or not all(map(_is_own, addresses)):
             message = f"the header {name} does not name this machine; give the server a token (--tokens) to allow that"
             raise RefusalError(403, "forbidden", message)
 

@@ -16,7 +16,7 @@ from calipers.judging.judge import Judge, store_of
 from calipers.ledger import WritableLedger, open_ledger
 from calipers.monitoring.monitor import Monitor
 from calipers.server.collector import Collector, Whole
-from calipers.server.limits import LARGE, Limits, RefusalError, Room
+from calipers.server.limits import LARGE, Limits, RefusalError, Room, refusal_for
 from calipers.server.routes import PATIENCE_OF, Asked, Route, Work, engine_answer, rollout_answer
 from calipers.server.tenants import TenantToken, ledgers_of, tenant_with, token_of
 from calipers.trainers.run import JudgedRun, run_for_floats
@@ -165,7 +165,7 @@ class Service:
             return failed[0]
         first, *further = self.tenants.values()
         if not further and (ended := first.run.ended or first.float_run.ended) is not None:
-            return ended
+            return str(refusal_for(CalipersError(ended)))
         async with self._checking:
             now = asyncio.get_running_loop().time()
             if self._checked is None or now - self._checked[0] > _CHECKED_FOR:

@@ -91,11 +91,6 @@ class Limited(FullBackend):
         # Unseeded, because processes with the same seed would all call again at once. No result depends on the waits.
         self._draw: Callable[[float, float], float] = random.Random().uniform  # noqa: S311 - spreads load, guards nothing
 
-    @property
-    def spent(self) -> Amount:
-        """Return the calls, tokens and dollars of the budget spent so far, without the calls in flight."""
-        return Amount() if self._purse is None else self._purse.spent
-
     async def check(self) -> Sequence[str]:
         """Return the warnings of the backend's own check. Raises ConfigError when the server cannot be reached."""
         return await self.bare.check()

@@ -1,0 +1,35 @@
+"""Once a limit of the run has ended a group's questions, the questions that are left are neither put nor recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from calipers.ledger import read_ledger
+from calipers.testing import SimulatedJudge
+from groups import group_of
+from replaying import replayed_lines, scored
+
+MANY = {f"r{number}": f"{number}" for number in range(40)}
+
+
+@pytest.mark.parametrize("protocol", ["pointwise", "pairwise"])
+async def test_questions_left_after_a_spent_budget_end_together(
+    protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("calipers.judging.loop._AT_ONCE", 16)
+    counts = []
+    for budget in ({"calls": 20}, None):
+        location = tmp_path / f"{budget}.db"
+        judge = SimulatedJudge(dict.fromkeys(MANY, 0.5))
+        lines = await scored(location, judge, [group_of(MANY)], protocol=protocol, budget=budget)
+        assert await replayed_lines(location) == lines
+        with read_ledger(location) as reader:
+            counts += [
+                reader.rows("SELECT count(*) FROM asks")[0][0],
+                reader.rows("SELECT count(*) FROM answers")[0][0],
+            ]
+        assert budget is None or ("the budget is spent" in lines[0] and "was not asked about it" not in lines[0])
+    whole = len(MANY) if protocol == "pointwise" else len(MANY) * (len(MANY) - 1) // 2
+    assert counts == [32, 20, whole, whole]
