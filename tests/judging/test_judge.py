@@ -113,7 +113,7 @@ async def test_a_failed_order_leaves_the_scores_of_the_others_and_is_said():
     judge = calipers.Judge(Replies(WHOLE, TransientError("server", "down")), orders=2, concurrency=1)
     result = await judge.score_group(GROUP)
     assert rewards(result) == QUALITY
-    assert "only 1 of 2 questions were answered" in result.warnings
+    assert "only 1 of the 2 questions asked were answered" in result.warnings
 
 
 async def test_a_lone_trajectory_costs_nothing_and_gives_no_gradient():

@@ -312,7 +312,7 @@ def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
 
 
 def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
-    """Return a warning if some of the questions planned at first, follow-ups apart, were not answered.
+    """Return a warning if some of the questions asked at first, follow-ups apart, were not answered.
 
     The presentation orders are then no longer balanced.
     """
@@ -326,7 +326,7 @@ def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
             reached.add(root)
     planned = sum(parent is None for parent in parents.values())
     short = 0 < len(reached) < planned
-    return [f"only {len(reached)} of {planned} questions were answered"] if short else []
+    return [f"only {len(reached)} of the {planned} questions asked were answered"] if short else []
 
 
 def why_unscored(
