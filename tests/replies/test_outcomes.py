@@ -75,7 +75,7 @@ def test_scores_come_with_their_outcome_and_those_of_a_whole_verdict_are_kept():
         "<think>x": ("truncated", {}), "90; 10": ("text", READ), "(90, 10)": ("text", READ),
         "90, 10, 5": ("rejected", {}), "KB: 90; BC: 10\n": ("text", READ), "Scores:\nKB: 90\nBC: 10\n": ("text", READ),
         "Scores:\nx\nKB: 90\nBC: 10\n": ("doubt kept", READ), "KB: 90\nx\n": ("doubt", {}),
-        "KB: 90\nZZ: 5\nBC: 10\n": ("doubt", {}), "KB: 90\nThe weather: 5\nBC: 10\n": ("doubt kept", READ),
+        "KB: 90\nZZ: 5\nBC: 10\n": ("doubt", {}), "KB: 90\nThe weather: 5\nBC: 10\n": ("doubt", {}),
         "KB: 90\nKB: 80\nBC: 10\n": ("doubt", {}),
         "| x | id | score |\n| a | KB | 90 |\n| b | BC | 10 |\n": ("text", READ),
         "| id | score | score |\n| KB | 1 | 90 |\n": ("doubt", {}), "": ("rejected", {}), "x": ("rejected", {}),

@@ -214,7 +214,7 @@ _SCORED: Final = (
     rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"(?<![^\W_])scores?(?![\w-]){_SCORED}", re.IGNORECASE)
-_OF_HUNDRED: Final = re.compile(r"(?:[:：]|\bof|\A)\W{0,4}(?P<score>\d[\d.]{0,4}\s?(?:/|out of)\s?100)(?!\d|\s?\w)")
+_OF_HUNDRED: Final = re.compile(r"(?:[:：]|\bof|\A)\W{0,6}(?P<score>\d[\d.]{0,4}\s?(?:/|out of)\s?100)(?!\d|\s?\w)")
 _NAMED: Final = re.compile(r"(?<!\w)(\w+)(?:['’]s)?[\W_]{0,8}\Z")
 
 
@@ -606,7 +606,7 @@ class _Reader:
         elif re.fullmatch(rf"\W*(?:{NOUN}\W{{0,3}})?[A-Za-z\d]{{1,3}}\W*", name, re.IGNORECASE):
             found.doubts.append("a score for a candidate that was not asked about")
         else:
-            found.surplus = True
+            found.doubts.append(OTHER_KEYS)
 
     def _in_order(self, line: str) -> _Found | None:
         """Read a reply that is only numbers, one for each candidate in order."""
