@@ -168,7 +168,11 @@ def test_marks_stand_for_labels_in_order_and_scores_go_to_the_callers_scale():
     assert extract_scores("[RESULT] 5", ["a"], format="prometheus").scores == {"a": 5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(-1, 1), format="prometheus").scores == {"a": -0.5}
     assert extract_scores("[RESULT] 2", ["a"], scale=(0, 5), format="prometheus").scores == {"a": 2}
-    for name, both in (("prometheus", "[RESULT] 4 or [RESULT] 3"), ("g_eval", "Coherence: 4\nFluency: 3")):
+    for name, both in (
+        ("prometheus", "[RESULT] 4 or [RESULT] 3"),
+        ("prometheus", "The score is 3. [RESULT] 4"),
+        ("g_eval", "Coherence: 4\nFluency: 3"),
+    ):
         assert extract_scores(both, ["a"], scale=(0, 5), format=name).doubt, name
     assert extract_scores("[RESULT] 1", ["a"], format="prometheus", finish_reason="length").truncated
     for last in ("Usefulness: 4", "**Usefulness Score:** **4**", "- Usefulness (0-4): [4]", "Usefulness: 4/4"):

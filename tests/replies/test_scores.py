@@ -39,6 +39,7 @@ def test_forms_that_say_one_thing_are_read():
     cases = {
         '{"explanations": {"KB": "a", "BC": "b"}, "scores": {"KB": 90, "BC": 10}}',
         '{"attempts": {"KB": {"score": 90}, "BC": {"score": 10}}}', '[{"id": "KB", "score/100": 90}, ["BC", 10]]',
+        '{"explanations": {"KB": "Style: 30/100, depth: 95/100.", "BC": "30/100 tests"}, "scores": ' + OWN + "}",
         '{"explanations": {"KB": "It scores 3/5 on style."}, "scores": {"KB": 90, "BC": 10}}',
         '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": "10"}]}',
         '[{"attempt":"KB","score":90,"reason":"KB has 3 errors"},{"attempt":"BC","score":10}]',
@@ -75,14 +76,15 @@ def test_doubt_has_its_reason():
         'Hier meine Noten:\n{"scores": ' + OWN + "}": "words around", "Not the scores:\nKB: 90\nBC: 10": "words around",
         '{"reasoning": {"KB": 3, "BC": 4}, "scores": ' + OWN + "}": "words around",
         "以下是评分：\n" + OWN: "words around",
-        '{"scores": ' + OWN[:-1] + ', "note": "swap them"}}': "words around",
+        '{"scores": ' + OWN[:-1] + ', "note": "swap them"}}': "not asked for",
         "Do not use these scores:\n" + OWN: "words around",
         'These scores are wrong:\n{"scores": ' + OWN + "}": "words around",
         "KB: 90\nBC: 10\nThe rest is fine.": "words around",
-        '{"scores": ' + OWN + ', "note": "swap them"}': "words around", "KB wrote:\n" + OWN: "words around",
+        '{"scores": ' + OWN + ', "note": "swap them"}': "not asked for", "KB wrote:\n" + OWN: "words around",
         OWN + "\n" + OTHER: "two verdicts", '{"draft": ' + OTHER + ', "scores": ' + OWN + "}": "two verdicts",
         '{"KB": 90, "BC": 10, "KB": 20}': "two verdicts", '{"KB": 90, "BC": 10, "ZZ": 5}': "not asked about",
-        '{"scores": ' + OWN + ', "scores": ' + OTHER + "}": "twice",
+        '{"scores": ' + OWN + ', "scores": ' + OTHER + "}": "two verdicts",
+        '{"scores": ' + OWN + ', "max": 100, "max": 50}': "twice",
         '{"KB": {"score": 90, "reason": "Score: 30/100"}, "BC": {"score": 10}}': "explanation contradicts",
         '{"explanations": {"KB": "fine.\\n**KB: 30**", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
         '{"explanations": {"KB": "I cannot evaluate it"}, "scores": {"KB": 0, "BC": 61}}': "explanation contradicts",
@@ -98,14 +100,17 @@ def test_doubt_has_its_reason():
         '{"explanations": ["BC: fine", "KB: wrong"], "scores": [90, 10]}': "in another order",
         '{"KB": {"score": 90, "final": 20}, "BC": {"score": 10}}': "two verdicts",
         '{"KB": {"rank": 2, "score": 90}, "BC": {"rank": 1, "score": 10}}': "two verdicts",
-        '{"name": "KB", "rank": 2, "score": 90}\n{"name": "BC", "rank": 1, "score": 10}': "two verdicts",
-        "| Rank | Name | Score |\n|---|---|---|\n| 2 | KB | 90 |\n| 1 | BC | 10 |": "two verdicts",
-        '{"scores": ' + OWN + ', "ranking": ["BC", "KB"]}': "two verdicts",
+        '{"name": "KB", "place": "2", "score": 90}\n{"name": "BC", "place": "1", "score": 10}': "two verdicts",
+        "| Rank | Name | Score |\n|---|---|---|\n| 2nd | KB | 90 |\n| 1st | BC | 10 |": "two verdicts",
+        "| Place | Name | Score |\n|---|---|---|\n| #2 | KB | 90 |\n| #1 | BC | 10 |": "two verdicts",
+        '{"scores": ' + OWN + ', "ranking": ["BC", "KB"]}': "not asked for",
         "KB: 42\nBC: 40\nScores: 90, 10": "two verdicts", "The answers were\nKB: 42\nBC: 40": "words around",
-        '{"sorted": true, "scores": [90, 10]}': "other keys",
+        '{"sorted": true, "scores": [90, 10]}': "not asked for",
         '[{"id": "KB", "score_penalty": 90}, {"id": "BC", "score_penalty": 10}]': "keys that were asked",
         '{"KB": {"score_max": 90, "points": 20}, "BC": {"score_max": 90, "points": 10}}': "keys that were asked",
         '{"KB": {"score (0-50)": 40}, "BC": {"score (0-50)": 10}}': "two verdicts",
+        '{"KB": {"score": 90, "reason": "评分：30/100"}, "BC": {"score": 10}}': "contradicts",
+        '{"KB": {"score": 90, "reason": "Weak. A score of 30 out of 100."}, "BC": {"score": 10}}': "contradicts",
         '{"KB": {"score": 90, "reason": "final_score: 30"}, "BC": {"score": 10}}': "contradicts",
         '{"KB": {"score": 90, "reason": "Score 30/100, so weak"}, "BC": {"score": 10}}': "contradicts",
         '{"explanations": {"KB": "Not evaluated.", "BC": "ok"}, "scores": {"KB": 0, "BC": 61}}': "contradicts",
@@ -175,6 +180,15 @@ def test_scores_that_may_be_on_another_scale_are_doubt():
     assert extract_scores("7", ["x"], scale=(0, 100)).doubted == {"x": 7.0}
 
 
+def test_numbers_in_names_are_no_scale_of_0_to_1():
+    cases = {
+        '{"KB": {"score_1": 0.9, "rating_2": 0.1}, "BC": {"score": 0.1}}': {},
+        "| ID | Score 1 | Rating 2 |\n| KB | 0.9 | 0.1 |\n| BC | 0.1 | 0.9 |\n": {},
+        "| ID | Score (0-1) |\n| KB | 0.9 |\n| BC | 0.1 |\n": {"KB": 0.9, "BC": 0.1},
+    }
+    assert {text: extract_scores(text, IDS).scores for text in cases} == cases
+
+
 def test_one_unreadable_number_loses_only_its_candidate():
     for raw in ('"high"', "null", "true", "NaN", "1e9", '"0.5-0.7"', '"90 (was 40)"', '"1,000"', "[]"):
         reading = extract_scores(f'{{"scores": {{"KB": {raw}, "BC": 50}}}}', IDS, scale=(0, 100))
@@ -187,6 +201,7 @@ def test_a_single_candidate_needs_no_name_and_its_labelled_last_line_counts():
              "Step 1: read it.\nUsefulness: 4": 4, "It is fine.\nUsefulness Score: 0": 0,
              "Clarity: 3\nUsefulness: 4": None, "Wrong.\nConfidence: 9": None,
              "Usefulness: 3\nOn reflection:\nUsefulness: 4": None, "Score: 8. To get Score: 9 it needs tests.": None,
+             '{"id": "ZZ", "score": 8}': None, '{"trajectory_id": "x", "score": 8}': 8,
              "It has 3 errors.": None, "x: 8": 8, "I cannot evaluate this.\nScore: 0": None}  # fmt: skip
     read = {text: extract_scores(text, ["x"], scale=(0, 10)).scores.get("x") for text in cases}
     assert read == cases
@@ -206,7 +221,11 @@ def test_the_end_of_a_cut_reply_is_not_trusted():
 def test_words_around_keep_the_values_for_the_next_reply():
     reasons = '{"reasoning": {"KB": 3, "BC": 4}, "scores": ' + OWN + "}"
     assert [extract_scores(text, IDS, scale=(0, 100)).doubted for text in ("Sure! " + OWN, reasons)] == [READ, READ]
-    assert extract_scores(OWN + OTHER, IDS, scale=(0, 100)).doubted == {}
+    headings = ("Scores (lower is better):", "Error scores:", "Scores out of 200:")
+    notes = ('"note": "swap them"', '"best": "BC"', '"total": 200', '"valid": false')
+    void = [f"{heading}\nKB: 90\nBC: 10\n" for heading in headings]
+    void += [f'{{"scores": {OWN}, {note}}}' for note in notes]
+    assert [text for text in (*void, OWN + OTHER) if extract_scores(text, IDS, scale=(0, 100)).doubted] == []
     assert extract_scores("Sure! " + '{"KB": 90}', IDS, scale=(0, 100)).doubted == {}
     assert extract_scores('I cannot judge them. {"KB": 0, "BC": 0}', IDS, scale=(0, 100)).doubted == {}
 

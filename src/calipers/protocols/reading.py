@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from calipers.replies import ScoreReading
-from calipers.replies.names import CONTRADICTED, TWO_VERDICTS, WORDS_AROUND
+from calipers.replies.names import CONTRADICTED, OTHER_KEYS, TWO_VERDICTS, WORDS_AROUND
 from calipers.types import Ask, Completion, JudgeRequest, Judgment, Rating, Reading
 
 SCALE = (0, 100)
@@ -148,6 +148,7 @@ _COMPLAINTS: Mapping[str, str] = {
     WORDS_AROUND: "it had words before or after its JSON object",
     CONTRADICTED: "an explanation in it named another score than the one it gave",
     TWO_VERDICTS: "it held two verdicts that differ",
+    OTHER_KEYS: "its JSON object had keys that were not asked for",
 }
 
 

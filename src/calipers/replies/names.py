@@ -64,6 +64,7 @@ WORDS_AROUND: Final = "words around the verdict"
 """The reason for a reply whose values count if the judge gives them again."""
 CONTRADICTED: Final = "a verdict that its explanation contradicts"
 TWO_VERDICTS: Final = "two verdicts that differ"
+OTHER_KEYS: Final = "keys beside the verdict that were not asked for"
 ERROR_BESIDE: Final = "an error beside the verdict"
 _EVALUATE: Final = r"(?:evaluate|rate|score|grade|judge|assess)(?:e?d)?"
 REFUSES: Final = re.compile(

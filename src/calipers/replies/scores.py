@@ -31,6 +31,7 @@ from calipers.replies.names import (
     CONTRADICTED,
     ERROR_BESIDE,
     NOUN,
+    OTHER_KEYS,
     REFUSED,
     REFUSES,
     TWO_VERDICTS,
@@ -157,6 +158,11 @@ class _Found:
         if self.values.setdefault(id_, value) != value:
             self.doubts.append(TWO_VERDICTS)
 
+    def add_rank(self, id_: str, fields: Mapping[str, Any]) -> None:
+        """Record the rank that a row states: 1, ``"1"``, ``"1st"``, ``"#1"``."""
+        if stated := re.match(r"\D{0,4}(\d{1,4})", str(fields.get("rank", fields.get("place")))):
+            self.ranks[id_] = int(stated[1])
+
     def is_verdict(self) -> bool:
         """Whether any value is a number, or something is wrong with what looks like a verdict."""
         return bool(self.doubts) or any(isinstance(value, Value) for value in self.values.values())
@@ -208,12 +214,13 @@ _SCORED: Final = (
     rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"(?<![^\W_])scores?(?![\w-]){_SCORED}", re.IGNORECASE)
+_OF_HUNDRED: Final = re.compile(r"(?:[:：]|\bof|\A)\W{0,6}(?P<score>\d[\d.]{0,4}\s?(?:/|out of)\s?100)(?!\d|\s?\w)")
 _NAMED: Final = re.compile(r"(?<!\w)(\w+)(?:['’]s)?[\W_]{0,8}\Z")
 
 
 def _is_contradicted(id_: str, values: Mapping[str, Value], words: str, remark: str, scale: Scale) -> bool:
-    """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for, or that or
-    the ``remark`` about all one labelled by the candidate.
+    """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for or out of
+    100, or that or the ``remark`` about all one labelled by the candidate.
 
     A score after another candidate's name is that one's; a number off the scale is none. No score beside
     nothing but a refusal to evaluate is one, nor the lowest beside any.
@@ -223,6 +230,8 @@ def _is_contradicted(id_: str, values: Mapping[str, Value], words: str, remark: 
     ):
         return True
     stated = list(_LABELLED.finditer(words[:4000])) if "score" in words.lower() else []
+    of_hundred = list(_OF_HUNDRED.finditer(words[:4000])) if scale[1] == 100 and "100" in words else []
+    stated += of_hundred if len(of_hundred) == 1 else []  # several are of its criteria
     if id_ in words or id_ in remark:
         labelled = rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])"
         stated += re.finditer(labelled, f"{words[:4000]}\n{remark[:4000]}")
@@ -287,6 +296,7 @@ _EXPLAINED: Final = EXPLAINING | {"explanations"}
 _BESIDE: Final = _EXPLAINED | {"scores", "score", "error", "errors", "refusal", *_TOPS}
 """Keys that say nothing about the scores beside them."""
 _NAMING: Final = re.compile(rf"{NOUN}|(?:\w+_|{NOUN})?(?:id|name|key|label)")
+_ID: Final = re.compile(rf"(?:\w+_|{NOUN})?id|attempt")
 _ROW: Final = re.compile(
     rf"[\s*_•|-]{{0,8}}(?:\d{{1,3}}[.)]\s[*_`]{{0,3}})?(?P<name>[^:：=|\t]{{1,60}}?)[*_`\"')\]]{{0,4}}\s{{0,3}}(?:[:：=|\t]|\s[–—-]\s|(?<=\))\s)[*_`\s]{{0,6}}"
     rf"(?P<score>\[{{0,2}}{SCORE}\]{{0,2}})[*_`\s.,;|]{{0,6}}"
@@ -308,7 +318,8 @@ class _Reader:
         self.names = names
         self.scale = scale
         self.is_whole = is_whole
-        self.score_key = re.compile(rf"score(?:_(?:{scale[0]:g}_(?:to_)?|out_of_)?{scale[1]:g})?")
+        short = "?" if scale[1] >= 10 else ""  # score_1 may be the first of several
+        self.score_key = re.compile(rf"score(?:_(?:{scale[0]:g}_(?:to_)?|out_of_){short}{scale[1]:g})?")
 
     def read(self, text: str) -> _Found:
         """Return the verdict in a reply. Raises Rejected if there is none, or more than one."""
@@ -368,7 +379,7 @@ class _Reader:
             reading.surplus = True  # what explanations count need not be scores
             node = Pairs(pair for pair in pairs_of(node) if plain_key(pair[0]) not in _EXPLAINED) or node
             if self._differs(node, reading.values, owner):
-                reading.doubts.append(TWO_VERDICTS)
+                reading.doubts.insert(0, TWO_VERDICTS)
         return reading
 
     def _differs(self, node: Any, values: Mapping[str, Value | str], owner: str | None, depth: int = 0) -> bool:
@@ -415,12 +426,6 @@ class _Reader:
         if "score" in fields and "scores" not in fields:
             self._row(node, reading, alone=len(self.names.ids) == 1)
             return reading
-        reading.surplus = not all(
-            key in _BESIDE
-            or self.names.match(key) is not None
-            or (key.endswith(("id", "ids", "names")) and is_list(value))
-            for key, value in fields.items()
-        )
         scores, top = fields.get("scores", node), _stated_top(fields)
         if is_list(fields.get("score")):
             reading.doubts.append(TWO_VERDICTS)
@@ -428,8 +433,14 @@ class _Reader:
             self._list(scores, reading, whole=whole, beside=fields, top=top)
         else:
             self._keyed(list(pairs_of(scores)), reading, top)
-        for place, name in enumerate(fields["ranking"][:_MAX_ROWS] if is_list(fields.get("ranking")) else ()):
-            reading.ranks[self.names.match(name) or ""] = place
+        reading.surplus |= not all(
+            key in _BESIDE
+            or self.names.match(key) is not None
+            or (key.endswith(("id", "ids", "names")) and is_list(value))
+            for key, value in fields.items()
+        )
+        if reading.surplus and reading.values:  # they may state another scale, or that the scores are void
+            reading.doubts.append(OTHER_KEYS)
         reading.remark = "\n".join(
             words for key, words in fields.items() if key in _EXPLAINED and isinstance(words, str)
         )
@@ -505,10 +516,8 @@ class _Reader:
             named = [self.names.match(name.partition(":")[0] if isinstance(name, str) else name) for name in names]
             if key.endswith(("id", "ids", "names")) and is_list(value):
                 ids = named
-                continue
-            is_other = key != "scores" and named != list(self.names.ids) and self.names.match(key) is None
-            if is_other and (key not in _BESIDE or {*named} == {*self.names.ids}):
-                raise Rejected("scores by position beside names in another order, or other keys", doubt=True)
+            elif key != "scores" and named != list(self.names.ids) and {*named} == {*self.names.ids}:
+                raise Rejected("scores by position beside names in another order", doubt=True)
         return ids
 
     def _row(
@@ -521,7 +530,8 @@ class _Reader:
             return
         names, owners = self._named_by(fields)
         scores = [value for key, value in fields.items() if self.score_key.fullmatch(key)]
-        owners |= {id_} if id_ is not None else {self.names.ids[0]} if alone and not owners else set()
+        alone = alone and not owners and not any(_ID.fullmatch(key) for key in fields)
+        owners |= {id_} if id_ is not None else {self.names.ids[0]} if alone else set()
         if len(owners) != 1 or not (scores or id_):
             if scores:
                 found.doubts.append("a row that names no candidate, or two")
@@ -530,8 +540,7 @@ class _Reader:
         value = read_value(score, self.scale, _stated_top(fields, top))
         (owner,) = owners
         found.add(owner, value)
-        if isinstance(fields.get("rank"), int):
-            found.ranks[owner] = fields["rank"]
+        found.add_rank(owner, fields)
         words = [text for key, text in fields.items() if isinstance(text, str) and key not in names and key != "score"]
         if words:
             found.explanations[owner] = "\n".join(words)
@@ -581,8 +590,7 @@ class _Reader:
             if len(named) > 1 or not (naming or any(not id_.isdecimal() for id_ in named)):
                 raise Rejected("a row that may be about two candidates, or none", doubt=True)
             name, score = (named.pop() if named else naming[0]), cells[header.index("score")]
-            if "rank" in header and (rank := cells[header.index("rank")]).isdecimal():
-                found.ranks[self.names.match(name) or ""] = int(rank)
+            found.add_rank(self.names.match(name) or "", dict(zip(header, cells, strict=True)))
         elif row := _ROW.fullmatch(line):
             name, score = row["name"], row["score"]
         elif not found.values and is_headed(line):
@@ -598,7 +606,7 @@ class _Reader:
         elif re.fullmatch(rf"\W*(?:{NOUN}\W{{0,3}})?[A-Za-z\d]{{1,3}}\W*", name, re.IGNORECASE):
             found.doubts.append("a score for a candidate that was not asked about")
         else:
-            found.surplus = True
+            found.doubts.append(OTHER_KEYS)
 
     def _in_order(self, line: str) -> _Found | None:
         """Read a reply that is only numbers, one for each candidate in order."""

@@ -157,14 +157,11 @@ _FRAME: Final = re.compile(
 _RULE: Final = re.compile(r"[\s`*_~#|=-]*(?:json\s*)?")
 _INTRODUCTION: Final = re.compile(
     r"\W{0,6}(?:here\s(?:is|are)\s)?(?:(?:the|my|your|final|overall)\s){0,3}"
-    rf"(?:scores?|verdicts?|evaluations?|ratings?|answer|results?|json)(?:\s(?:for|of)\s(?:the|each|all)\s{NOUN}s?)?"
+    rf"(?:answer|(?:scores?|verdicts?|evaluations?|ratings?|results?|json)(?:\s(?:for|of)\s(?:the|each|all)\s{NOUN}s?)?)"
     r"\W{0,4}[:：]\W{0,4}",
     re.IGNORECASE,
 )
 """A line that does nothing but name the verdict below it. Any other word may void it: ``Not the scores:``."""
-_NAMES_VERDICT: Final = re.compile(
-    r"\b(?:scores?|verdicts?|evaluations?|ratings?|results?|json)\b[^.!?\n]{0,30}[:：]\W{0,4}\Z", re.IGNORECASE
-)
 
 
 def is_text_before(text: str) -> bool:
@@ -174,9 +171,9 @@ def is_text_before(text: str) -> bool:
 
 
 def is_headed(text: str) -> bool:
-    """Whether the last line before values names something else than the verdict: ``Errors:``, ``"answers": {``."""
+    """Whether the last line before values does more than name the verdict: ``Error scores:``, ``"answers": {``."""
     lines = _lines_before(text)
-    return bool(lines) and lines[-1].rstrip("\"'*_` ")[-1:] in (":", "：") and not _NAMES_VERDICT.search(lines[-1])
+    return bool(lines) and lines[-1].rstrip("\"'*_` ")[-1:] in (":", "：") and not is_introduction(lines[-1])
 
 
 def _lines_before(text: str) -> list[str]:

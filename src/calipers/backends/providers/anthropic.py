@@ -190,7 +190,7 @@ def read_message(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_call
 def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float, may_call: bool) -> Completion:
     require_no_error(body, reply, peer)
     content, ended = body.get("content"), finish_reason_of(body.get("stop_reason"))
-    if not isinstance(content, list) and ended != "refused":
+    if (not isinstance(content, list) and ended != "refused") or body.get("role") == "user":
         raise TransientError("bad_reply", f"The answer has no content: {reply_excerpt(reply, peer)}")
     blocks = objects_in(content)
     text, thinking = _joined(blocks, "text"), _joined(blocks, "thinking")

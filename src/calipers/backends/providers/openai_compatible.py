@@ -153,8 +153,9 @@ def _choice_and_message(
     for holder in (body, choice):
         require_no_error(holder, reply, peer)
     is_filtered = _is_filtered(choice, *objects_in(body.get("prompt_filter_results")))
-    if isinstance(choice.get("message"), dict) and not is_filtered:
-        return choice, choice["message"]
+    message = choice.get("message")
+    if isinstance(message, dict) and message.get("role") not in ("user", "system", "tool") and not is_filtered:
+        return choice, message
     if is_filtered or finish_reason_of((choice or body).get("finish_reason")) == "refused":
         raise declined_error(peer, "a content filter stopped it")
     raise TransientError("bad_reply", f"The answer has no message: {reply_excerpt(reply, peer)}")

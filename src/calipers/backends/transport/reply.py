@@ -103,6 +103,7 @@ def completion(
     Raises TransientError for an answer that did not end.
     """
     model, version = (body.get(name) for name in ("model", "system_fingerprint"))
+    finish_reason_of(None, body.get("status"))  # a text beside "failed" is no answer
     return Completion(
         text=without_lone_surrogates(condense_reply(text)),
         finish_reason=finish_reason_of(finish, native),

@@ -144,14 +144,15 @@ def _body(text: str) -> str:
 
 
 def _first_place(text: str, form: Format, value: str) -> list[re.Match[str]]:
-    """Return the matches of a value in the first of the format's places that has any. Raises Rejected."""
+    """Return the matches in the first of the format's places that has any, and at the end of the text before them."""
     body = _QUOTED_LINE.sub("", _body(text))
     for place in form.places:
         matches = _pattern(place, value, exact=_is_exact(form)).finditer(body)
         if marks := [mark for mark in matches if not _is_quoted(mark)]:
             if form.ends and body[marks[-1].end() :].partition("\n")[2].strip(" \n`*_"):
                 raise Rejected(WORDS_AROUND, doubt=True)
-            return marks
+            before, ends = body[: marks[0].start()], [end for end in form.places if end.endswith(r"\Z")]
+            return [*filter(None, (_pattern(end, value, exact=_is_exact(form)).search(before) for end in ends)), *marks]
     raise Rejected(f"no value in the place that the format {form.name} defines")
 
 
