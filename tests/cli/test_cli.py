@@ -112,7 +112,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         (("score", "groups.jsonl"), "--out"),
         (("score", "groups.jsonl", "-o", "no/such/folder/out.jsonl"), "folder does not exist"),
         (("score", "groups.jsonl", "-o", "groups.jsonl"), "the groups file itself"),
-        (("score", "groups.jsonl", "-o", "out.jsonl.gz"), "results are uncompressed JSON lines"),
+        (("score", "groups.jsonl", "-o", "out.jsonl.gz"), "no command writes .gz files"),
         ((*SCORE, "--judge", "gpt-5"), "provider/model"),
         ((*SCORE, "--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
         ((*SCORE, "--judge", "a/b", "--judge", "c/d"), "unknown provider"),
