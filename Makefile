@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 
 demo: $(VENV)/.installed
 	@mkdir -p out
-	$(BIN)/calipers score examples/groups.jsonl -o out/demo.jsonl $(if $(JUDGE),--judge $(JUDGE))
+	$(BIN)/calipers score examples/groups.jsonl -o out/demo.jsonl --force $(if $(JUDGE),--judge $(JUDGE))
 	@$(BIN)/python examples/agreement.py examples/groups.jsonl out/demo.jsonl
 
 test: $(VENV)/.test

@@ -41,4 +41,4 @@ done
 # Exit code 1 means that some prompts have no answer; the command, repeated, goes on with them.
 run calipers generate data/val.parquet -o "results/$name.jsonl" \
   --model "vllm/$name" --base-url http://127.0.0.1:8001/v1 --temperature 0
-run calipers score "results/$name.jsonl" -o "results/$name.scores.jsonl" --judge "$EVALUATOR" --protocol checklist
+run calipers score "results/$name.jsonl" --force -o "results/$name.scores.jsonl" --judge "$EVALUATOR" --protocol checklist

@@ -21,6 +21,7 @@ from calipers.inputs.records import row_as_object
 from calipers.judging.remote import Batch, Note, Outcome, SharedJudge, judge_of_batch
 from calipers.ledger import group_digest
 from calipers.protocols.question import Parse
+from calipers.registry import import_library
 from calipers.types import GroupResult, JudgeRequest, TrajectoryGroup
 from calipers.types.encoding import without_lone_surrogates
 
@@ -82,12 +83,9 @@ def score_dataset(
 
 def import_ray() -> Any:
     """Return the module ``ray`` with Ray Data. Raises ConfigError if it is not installed."""
-    try:
-        import ray  # noqa: PLC0415 - an extra, and slow to import
-        import ray.data  # noqa: PLC0415 - likewise
-    except ImportError:
-        raise ConfigError("judging on a Ray cluster needs Ray: pip install 'calipers[ray]'") from None
-    return ray
+    remedy = "judging on a Ray cluster needs Ray: pip install 'calipers[ray]'"
+    import_library("ray.data", remedy=remedy)
+    return import_library("ray", remedy=remedy)
 
 
 class JudgeActor:

@@ -36,6 +36,14 @@ def load_object(thing: Any) -> Any:
     return getattr(import_module(module), attribute)
 
 
+def import_library(module: str, *, remedy: str) -> Any:
+    """Import a library that only some need, such as an extra. Raises ConfigError with ``remedy`` if it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ConfigError(f"{remedy} ({error})") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Registry:
     """The objects of one kind by name, such as all reward transforms.

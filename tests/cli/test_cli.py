@@ -109,11 +109,13 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
     cases: list[tuple[tuple[str, ...], str]] = [
         *(((*command, "nope.jsonl"), "nope.jsonl: there is no such file")
           for command in (("score",), ("generate",), ("rubric", "draft"))),
+        (("ledger", "check"), "export, prune, verify"),
         (("score", "groups.jsonl"), "--out"),
         (("score", "groups.jsonl", "-o", "no/such/folder/out.jsonl"), "folder does not exist"),
         (("score", "groups.jsonl", "-o", "groups.jsonl"), "the groups file itself"),
-        (("score", "groups.jsonl", "-o", "out.jsonl.gz"), "results are uncompressed JSON lines"),
+        (("score", "groups.jsonl", "-o", "out.jsonl.gz"), "no command writes .gz files"),
         ((*SCORE, "--judge", "gpt-5"), "provider/model"),
+        ((*SCORE, "--judge", "vllm/a,vllm/b"), "--judge for each"),
         ((*SCORE, "--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
         ((*SCORE, "--judge", "a/b", "--judge", "c/d"), "unknown provider"),
         ((*SCORE, "--judge", "opnai/gpt-5"), "did you mean openai/gpt-5?"),

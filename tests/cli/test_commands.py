@@ -113,6 +113,7 @@ def test_an_option_without_its_value_or_with_a_wrong_one_is_refused():
 def test_a_mistyped_command_or_flag_is_refused_with_the_nearest():
     for arguments, words in (
         (["scor"], "No such command"),
+        (["score", "-", "-o", "-", "--timeout", "2m"], "Seconds that a call may take"),
         (["score", "--judg", "x"], "--judge"),
         (["score", "--order", "2"], "--orders"),
         (["score"], "score [OPTIONS] GROUPS -o OUT"),

@@ -57,7 +57,7 @@ def test_bad_usage_is_2_and_one_sentence(calipers: Calipers):
         (("--judge", "gpt-5"), "provider/model"),
         (("--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
         (("--judge", "vllm/m", "--base-url", "localhost:8000"), "http://"),
-        (("--judge", "vllm/a", "--judge", "vllm/b"), "one judge on one server"),
+        (("--judge", "vllm/a", "--judge", "vllm/b"), "'--judge': was given more than once"),
         (("--judge", "vllm/a", "--base-url", here, "--base-url", here), "more than once"),
         (("--judge", "embedded", "--price", "cheap"), "--price"),
         (("--judge", "embedded", "--base-url", here), "runs in this process"),

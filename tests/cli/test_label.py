@@ -42,7 +42,7 @@ def test_gold_is_written_and_replaced_and_agreement_printed(folder: Path, calipe
 
 
 def test_a_mistake_is_one_sentence_with_its_remedy_and_changes_no_file(folder: Path, calipers: Calipers):
-    (folder / "r.csv").write_text("a,b\n1,2\n")
+    (folder / "r.txt").write_text("a,b\n1,2\n")
     (folder / "empty.jsonl").write_text("")
     groups_file(folder / "other.jsonl", [group_of(ANSWERS, group_id="other")])
     groups_file(folder / "one.jsonl", [group_of({"a": "42"})])
@@ -52,12 +52,12 @@ def test_a_mistake_is_one_sentence_with_its_remedy_and_changes_no_file(folder: P
         (("g.jsonl", "--annotator", "a\nb"), "--annotator: needs a name"),
         (("g.jsonl", "--labels", "g.jsonl"), "--labels g.jsonl: is the groups file itself"),
         (("g.jsonl", "--labels", "none/l.jsonl"), "its folder does not exist"),
-        (("g.jsonl", "--labels", "r.csv"), "--labels r.csv: is not a file of calipers label"),
+        (("g.jsonl", "--labels", "r.txt"), "--labels r.txt: is not a file of calipers label"),
         (("g.jsonl", "--gold", "x", "--agreement"), "--gold and --agreement: do one at a time"),
         (("g.jsonl", "--json"), "--json is for --agreement"),
         (("g.jsonl", "--gold", "g.jsonl"), "is the groups file itself"),
         (("g.jsonl", "--gold", "g.labels.jsonl"), "is the label file itself"),
-        (("g.jsonl", "--gold", "r.csv"), "exists, so it is not replaced"),
+        (("g.jsonl", "--gold", "r.txt"), "exists, so it is not replaced"),
         (("g.jsonl", "--labels", "new.jsonl", "--agreement"), "new.jsonl has no labels of groups in g.jsonl"),
         (("g.jsonl", "--labels", "new.jsonl", "--gold", "x"), "no group has a label that counts in new.jsonl"),
         (("other.jsonl", "--labels", "g.labels.jsonl"), "has labels of other groups"),

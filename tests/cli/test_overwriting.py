@@ -70,6 +70,33 @@ def test_forced_and_repeated_runs_write(folder: Path, calipers: Calipers):
     assert calipers("replay", "notes.txt.ledger.db", "-o", "notes.txt", "--force").code == 0
 
 
+def test_a_result_of_another_judge_setting_or_input_is_not_resumed(folder: Path, calipers: Calipers):
+    """A result file belongs to the run that wrote its first line, also if another run shares the ledger."""
+    rows = read_rows(folder / "groups.jsonl")
+    write_rows(folder / "other.jsonl", rows[1:])
+    (folder / "rules.toml").write_text('rules = [{ regex = { pattern = "4" } }]')
+    for out, extra in (("a.jsonl", []), ("b.jsonl", ["--rules", "rules.toml"])):
+        score = ("score", "groups.jsonl", "-o", out, *extra)
+        changed = (*score, "--orders", "2", "--ledger", f"{out}.ledger.db")
+        assert calipers(*score).code == 0
+        before = (folder / out).read_bytes()
+        others = (changed, ("score", "other.jsonl", *score[2:]))
+        assert mismatches(calipers, [(other, "other settings or other groups") for other in others]) == []
+        assert (folder / out).read_bytes() == before
+        for again in (
+            score,
+            (*score, "--only", "failed"),
+            (*score, "--concurrency", "2"),
+            (*changed, "--force"),
+            changed,
+        ):
+            assert calipers(*again).code == 0, again
+    shared = ("--ledger", "a.jsonl.ledger.db", "--orders")
+    assert calipers("score", "groups.jsonl", "-o", "c.jsonl", *shared, "3").code == 0
+    assert calipers("score", "groups.jsonl", "-o", "a.jsonl", *shared, "2").code == 0
+    assert mismatches(calipers, [(("score", "groups.jsonl", "-o", "a.jsonl", *shared, "3"), "another judge")]) == []
+
+
 def test_misspelt_keys_of_groups_and_trajectories_are_pointed_out(folder: Path, calipers: Calipers):
     misspelt = {"rewrd": 1, "messages": [{"role": "assistant", "content": "4"}]}
     rows = ({"groupid": "x", "trajectories": [one]} for one in (misspelt, {"gold": 1, "message": []}))

@@ -79,7 +79,7 @@ def test_a_reference_is_shown_where_that_is_asked_for_and_told_where_it_is_not(
     judge.script(said('{"scores": {}}'))
     arguments = ("score", generated(calipers, policy, row), *scored_by(judge))
     assert "not used: the reference in " in calipers(*arguments).err
-    run = calipers(*arguments, "--reference")
+    run = calipers(*arguments, "--reference", "--force")
     assert "not used" not in run.err
     assert "there is a reference, which no attempt was shown" in str(judge.posts[-1])
 

@@ -117,9 +117,9 @@ def test_what_cannot_work_is_refused_before_anything_is_asked(folder: Path, cali
     ask = ("scenarios", "a task", "--judge", "scripted:writer.jsonl", "-o", "train.jsonl")
     cases: list[tuple[tuple[str, ...], str]] = [
         ((*ask, "-o", "train.csv"), "name it .jsonl, or .parquet"),
-        ((*ask, "-o", "none/train.jsonl"), "in a folder that exists"),
-        ((*ask, "-o", "here.jsonl"), "name a file in a folder"),
-        *(((*ask, "--judge", name), "writes no text") for name in ("embedded", "local:folder", "profile:judge.json")),
+        ((*ask, "-o", "none/train.jsonl"), "its folder does not exist"),
+        ((*ask, "-o", "here.jsonl"), "is a folder; name a file in it"),
+        *(((*ask[:3], name, *ask[4:]), "writes no text") for name in ("embedded", "local:x", "profile:x.json")),
     ]  # fmt: skip
     assert mismatches(calipers, cases) == []
     assert not list(folder.glob("*.db"))

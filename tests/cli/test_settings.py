@@ -30,6 +30,7 @@ def test_an_error_names_the_settings_file_and_the_key(folder: Path, calipers: Ca
         "[score]\norders = 0": "'--orders' (from the settings file): 0 is not in the range",
         "orders = [1, 2]": "'orders' must be one number or text",
         "timeout = nan": "'timeout' must be one number or text",
+        'strict = "maybe"': "'strict' must be true or false",
         "[score]\nodrers = 2": "[score] 'odrers': unknown key. Did you mean orders?",
         "zzz = 2": "'zzz': unknown key. calipers COMMAND --help",
         'api-key = "s3cret"': "'api-key': a secret does not belong in this file",

@@ -170,6 +170,8 @@ REFUSED: list[tuple[Any, str]] = [
     ([("user", "q")], "one list of messages stands"),
     (["42", "41"], "must not be text"),
     ([[ASKED], ASKED], "trajectory 2 is a single message"),
+    ([{"trajectories": [[ASKED]]}, TrajectoryGroup("g", ())], "trajectory 1 is a group; score_groups("),
+    ([[ASKED], TrajectoryGroup("g", ())], "trajectory 2 is a group; score_groups("),
     ([[ASKED], ValueError("lost")], "trajectory 2 is an error (ValueError: lost); leave failed rollouts out"),
     ([{"id": "1", "messages": [ASKED]}, {"id": 1, "messages": []}], "two trajectories have the id '1'"),
     ("hello", "cannot read text as a group"),

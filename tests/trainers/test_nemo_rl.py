@@ -27,7 +27,7 @@ def environment(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> Any:
     torch = SimpleNamespace(tensor=lambda row, **_: row, ones=lambda count, **_: [True] * count)
     torch.float32 = torch.bool = None
     engine = {"torch": torch, "nemo_rl.environments.interfaces": interfaces}
-    monkeypatch.setattr(nemo_rl, "import_engine", lambda module, **_: engine[module])
+    monkeypatch.setattr(nemo_rl, "import_library", lambda module, **_: engine[module])
     return nemo_rl.judge_environment(partial(judge_at, faulty, rubric="Only puns."), group_size=3)({})
 
 

@@ -80,7 +80,7 @@ def find_backend(
             )
         return in_process
     _, slash, model = name.partition("/")
-    if is_address(name) or not slash or not model:
+    if is_address(name) or not slash or not model or "/" in model.partition(",")[2]:
         raise ConfigError(_not_a_name(name))
     known = provider_of(name)
     if known is None:
@@ -120,6 +120,8 @@ def _not_a_name(name: str) -> str:
             f"{name_without_password(name)!r} is an address and not a judge name: write provider/model@ADDRESS, as in "
             "vllm/MODEL@http://localhost:8000/v1, where vllm stands for any OpenAI-compatible server"
         )
+    if "/" in name.partition(",")[2]:
+        return f"{name!r} is not a judge name: for a panel write --judge for each of them; in Python, a list"
     start, _, model = name.partition(":")
     if model and start in registry.BACKENDS:  # a judge in this process would have been made
         return f"{name!r} is not a judge name: did you mean {start}/{model}?"

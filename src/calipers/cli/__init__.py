@@ -72,6 +72,9 @@ def _with_place(error: click.ClickException) -> click.ClickException:
     """
     if isinstance(error, click.UsageError) and "unexpected extra argument" in error.message:
         return click.UsageError(f"{error.message}; write quotes around text with spaces", error.ctx)
+    if isinstance(error, click.UsageError) and "No such command" in error.message and error.ctx and error.ctx.parent:
+        names = ", ".join(getattr(error.ctx.command, "commands", ()))
+        return click.UsageError(f"{error.message} {error.ctx.command_path} has {names}", error.ctx)
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error
     flag, context = error.option_name.removeprefix("--"), error.ctx

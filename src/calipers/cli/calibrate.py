@@ -30,7 +30,7 @@ from calipers.cli.calibration_report import print_meta_evaluation, print_report
 from calipers.cli.estimate import assumed_reply, print_estimate, require_estimate
 from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
 from calipers.cli.options import given_options, is_typed
-from calipers.cli.output import json_line, print_json, require_folder, require_replaceable, write_text
+from calipers.cli.output import json_line, print_json, require_replaceable, write_text
 from calipers.cli.progress import Report
 from calipers.cli.terminal import Terminal
 from calipers.config.flag_values import read_rubric_file
@@ -143,7 +143,6 @@ def _require_writable(groups: str, judgments: str | None, options: Mapping[str, 
     beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
     for name in ("save", "recommendation"):
         if (path := options[name]) is not None:
-            require_folder(f"--{name}", path)
             require_replaceable(f"--{name}", path, force=options["force"], beside=beside)
             beside[f"the file of --{name}"] = path
 

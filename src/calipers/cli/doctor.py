@@ -13,22 +13,17 @@ from calipers.cli.options import given_options
 from calipers.cli.output import print_json
 from calipers.cli.terminal import table_console
 from calipers.doctor import Diagnosis, diagnose
-from calipers.errors import ConfigError
 from calipers.types.encoding import counted
 
 _WIDTH: Final = 140
 _STYLES: Final = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 
 
-def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
+def doctor(judge: str, *, as_json: bool, **options: Any) -> int:
     """Examine a judge, print what was found, and return the exit code."""
-    urls = options["base_url"]
-    for flag, values in (("--judge", judge), ("--base-url", urls)):
-        if len(values) > 1:
-            raise ConfigError(f"{flag} was given more than once: examine one judge on one server at a time")
     settings = given_options(options, "params", "max_tokens", "timeout", "price", "concurrency")
-    url, within = next(iter(urls), None), options["within"]
-    report = asyncio.run(diagnose(judge[0], base_url=url, within=within, tell=print_message, **settings))
+    url, within = options["base_url"], options["within"]
+    report = asyncio.run(diagnose(judge, base_url=url, within=within, tell=print_message, **settings))
     if as_json:
         print_json(report.to_dict())
     else:

@@ -13,7 +13,7 @@ from calipers.backends.names import name_without_password, url_without_password
 from calipers.capacity.spending import Estimate, estimate_generating
 from calipers.cli.estimate import print_estimate, require_estimate
 from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
-from calipers.cli.output import require_folder, require_replaceable
+from calipers.cli.output import require_replaceable
 from calipers.cli.progress import ProgressLine
 from calipers.cli.terminal import Terminal
 from calipers.config.flag_values import read_params, read_price
@@ -41,7 +41,6 @@ def generate(prompts: str, out: str, *, strict: bool, **options: Any) -> int:
         raise ConfigError(
             "--out -: name a file: responses are recorded beside it, so that an interrupted run can continue"
         )
-    require_folder("--out", out)
     resumes = Path(f"{out}.samples.jsonl").is_file()
     beside = {"the file of prompts": prompts}
     require_replaceable("--out", out, force=options["force"], beside=beside, resumes=resumes)

@@ -26,10 +26,7 @@ def label(groups: str, *, as_json: bool, **options: Any) -> int:
     _require_one_purpose(options, as_json=as_json)
     bad = BadLines()
     where = Path(options["labels"] or _labels_beside(groups))
-    if not where.absolute().parent.is_dir():
-        raise ConfigError(f"--labels {where}: its folder does not exist; create it first")
-    if where.exists() and Path(groups).exists() and where.samefile(groups):
-        raise ConfigError(f"--labels {where}: is the groups file itself; name another file")
+    require_replaceable("--labels", str(where), force=True, beside={"the groups file": groups})  # it is appended to
     index = GroupIndex(groups, on_error=bad)
     file = LabelFile(where, on_error=bad)
     _require_labels_of(index, file)

@@ -63,9 +63,18 @@ class CommandOption(click.Option):
         choices = ", ".join(getattr(self.type, "choices", ()))
         facts = [choices if choices != self.metavar else "", "required" if self.required else self._default]
         if whole:
-            facts += [self._option.range.partition(" number ")[2], "may be repeated" if self.multiple else ""]
+            facts += [self._option.range.partition(" number ")[2], "may be repeated" if self._option.many else ""]
         shown = "; ".join(filter(None, facts))
         return f"{', '.join(self.opts)} {self.metavar or ''}".rstrip(), f"{text} [{shown}]" if shown else text
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the option's value; one value where a command takes one of an option that others repeat."""
+        values = super().process_value(ctx, value)
+        if not self.multiple or self._option.many:
+            return values
+        if len(values) > 1:
+            raise click.BadParameter("was given more than once; this command takes one", ctx, self)
+        return next(iter(values), None)
 
     def get_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         """Return a required option for the line of usage."""
@@ -231,7 +240,7 @@ def _options(table: Mapping[str, Any]) -> Iterator[CommandOption]:
         else:
             more = {name: row[name] for name in _OF_COMMANDS if name in row}
             changes = {name: value for name, value in row.items() if name not in more}
-            yield _option(replace(known[key], section="", **changes), more)
+            yield _option(replace(known[key], section="", **changes), more | {"multiple": known[key].many})
     rows = {key.split()[0]: (key, row) for key, row in _tables()["shared"]["options"].items()}
     yield from (_declared(*rows[name]) for name in table.get("shared", ()))
 
@@ -258,7 +267,7 @@ def _option(option: Option, more: Mapping[str, Any]) -> CommandOption:
         "envvar": "CALIPERS_" + option.flag.replace("-", "_").upper(),
         "help": option.off or option.help,
         "metavar": option.metavar or _PLACEHOLDERS.get(option.kind),
-        "multiple": option.many,
+        "multiple": more.get("multiple", option.many),
         "required": more.get("required", False),
         "type": _InputFile() if more.get("exists") else _type(option),
         "rare": more.get("rare", False),
@@ -287,10 +296,12 @@ def _type(option: Option) -> Any:
         case "whole" if option.reads is None:
             low, high = (None if bound is None else int(bound) for bound in (option.low, option.high))
             kind = IntParamType() if low is high is None else click.IntRange(low, high)
-            kind.name = "whole number"  # for the error
+            kind.name = "whole number"
         case "number":
             kind = _FiniteRange(option.low, option.high, min_open=option.above, max_open=option.below)
             kind.name = "number"
+    if kind is not None:
+        kind.name += f" ({option.help.partition('. ')[0].removesuffix('.')})"  # for the error
     return kind
 
 

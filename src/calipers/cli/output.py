@@ -21,29 +21,27 @@ from calipers.inputs.plain import is_encodable
 from calipers.types import GroupResult
 
 
-def require_folder(flag: str, path: str) -> None:
-    """Raise ConfigError unless ``path`` names a file, new or not, in a folder that exists."""
-    if Path(path).is_dir():
-        raise ConfigError(f"{flag} {path}: is a folder; name a file in it")
-    if not Path(path).absolute().parent.is_dir():
-        raise ConfigError(f"{flag} {path}: its folder does not exist; create it first")
-
-
 def require_replaceable(
     flag: str, path: str, *, force: bool, beside: Mapping[str, str | None], resumes: bool = False
 ) -> None:
-    """Raise ConfigError if writing ``path`` would destroy a file that is not empty, unless ``force`` allows it.
+    """Raise ConfigError if ``path`` cannot be written, or would destroy a file that is not empty, without ``force``.
 
     A command that ``resumes`` replaces the file that its interrupted run wrote. ``beside`` maps names for messages to
     the other files that the command reads or writes; those are never replaced.
     """
     if path == "-":
         return
+    file = Path(path)
+    if file.is_dir():
+        raise ConfigError(f"{flag} {path}: is a folder; name a file in it")
+    if not file.absolute().parent.is_dir():
+        raise ConfigError(f"{flag} {path}: its folder does not exist; create it first")
+    if file.suffix in {".csv", ".tsv", ".gz"}:
+        raise ConfigError(f"{flag} {path}: no command writes {file.suffix} files; most write .jsonl, as --help says")
     for name, neighbour in beside.items():
         sides = () if neighbour is None else ("", "-wal", "-shm", "-journal")  # SQLite's files beside a ledger
         if any(_same(path, f"{neighbour}{side}") for side in sides):
             raise ConfigError(f"{flag} {path}: is {name} itself, or a file that belongs to it; name another file")
-    file = Path(path)
     if not (force or resumes) and file.is_file() and file.stat().st_size:
         raise ConfigError(f"{flag} {path}: exists, so it is not replaced; name another file, or give --force")
 

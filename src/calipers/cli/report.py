@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from calipers.cli.messages import BadLines, print_message
-from calipers.cli.output import require_folder, require_replaceable
+from calipers.cli.output import require_replaceable
 from calipers.errors import ConfigError, InputError
 from calipers.report import Sources, write_report
 from calipers.report.details import details_of, index_row
@@ -26,7 +26,6 @@ def report(source: tuple[str, ...], out: str, groups: str | None, run: int | Non
     """Write a page, and return the exit code."""
     if out == "-":
         raise ConfigError("--out -: a page is not written to stdout; name a file, such as report.html")
-    require_folder("--out", out)
     named = {f"the source {path}": path for path in source} | {"the groups file": groups}
     require_replaceable("--out", out, force=force, beside=named)
     bad = BadLines()

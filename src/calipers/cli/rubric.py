@@ -13,7 +13,7 @@ import click
 
 from calipers.cli.messages import print_message, reason_lines
 from calipers.cli.options import EMBEDDED, given_options
-from calipers.cli.output import print_json, require_folder, require_replaceable, write_text
+from calipers.cli.output import print_json, require_replaceable, write_text
 from calipers.drafting import draft as drafted
 from calipers.drafting.audit import COMPARED, audit, finding
 from calipers.errors import ConfigError, InputError
@@ -78,8 +78,6 @@ def _require_model(judge: str) -> None:
 def draft(groups: str, out: str, **options: Any) -> int:
     """Let a judge propose criteria and test them; return the exit code."""
     _require_model(options["judge"])
-    if out != "-":
-        require_folder("--out", out)
     beside = {"the groups file": groups, "the ledger": options["ledger"]}
     require_replaceable("--out", out, force=options["force"], beside=beside)
     return asyncio.run(_draft(groups, out, options))

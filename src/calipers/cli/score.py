@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from calipers.capacity.spending import estimate_judging
 from calipers.cli.estimate import assumed_reply, print_estimate, require_estimate
 from calipers.cli.messages import BadLines, tells_if_interrupted
 from calipers.cli.options import given_options, judge_arguments_of
-from calipers.cli.output import Output, json_line, require_folder, require_replaceable, write_text
+from calipers.cli.output import Output, json_line, require_replaceable, write_text
 from calipers.cli.progress import Report
 from calipers.cli.terminal import Terminal
 from calipers.config.settings import Settings
@@ -26,7 +27,7 @@ from calipers.inputs.records import read_json_lines
 from calipers.judging.api import check_or_continue
 from calipers.judging.describe import describe_result
 from calipers.judging.hybrid import Hybrid
-from calipers.judging.judge import Judge, has_recorded_answers, replaying_judge, store_of
+from calipers.judging.judge import Judge, has_recorded_answers, replaying_judge, resumes_run, store_of
 from calipers.ledger import Replayer, open_ledger
 from calipers.rubric.dataset_standards import read_standards, text_of_reference
 from calipers.trainers.rows import rubric_text_with_reference
@@ -60,24 +61,34 @@ class ScoreRun:
         self.report = Report(self.console, total=_count_lines(groups), budget=self.budget, live=not _shows_results(out))
         self.bad = BadLines(self.report.say)
         self.older = OlderResults(out, kept=self.kept) if options["only"] else None
+        self.replaced = None if options["force"] or self.older else _first_result(out)
 
     def require_writable(self) -> None:
         """Raise ConfigError if OUT cannot be written, or must not be replaced."""
-        out, options, path = self.out, self.options, Path(self.out)
-        if out == "-":
-            return
-        if path.suffix in {".parquet", ".gz"}:
-            raise ConfigError(f"--out {out}: results are uncompressed JSON lines; name a .jsonl file")
-        require_folder("--out", out)
+        out, options = self.out, self.options
+        if out.endswith(".parquet"):
+            raise ConfigError(f"--out {out}: results are JSON lines; name a .jsonl file")
         beside = {"the groups file": self.groups, "the ledger": options["ledger"]}
         beside |= {"the rubric": options["rubric"], "the file of rules": options["rules"]}
         recorded = self.ledger is not None and ("://" in self.ledger or Path(self.ledger).is_file())
-        resumes = self.older is not None or (recorded and _holds_results(path))
+        resumes = self.older is not None or (recorded and self.replaced is not None)
         require_replaceable("--out", out, force=options["force"], beside=beside, resumes=resumes)
 
     def asked(self, groups: Iterable[TrajectoryGroup]) -> Iterator[TrajectoryGroup]:
         """Yield the groups that are judged: all, or those whose line in OUT does not stay."""
         return (group for group in groups if self.older is None or not self.older.keeps(group))
+
+    def resumed(self, groups: Iterator[TrajectoryGroup], judge: Judge) -> Iterator[TrajectoryGroup]:
+        """Return ``groups``. Raises ConfigError if OUT has results of another judge, other settings or other groups."""
+        if self.replaced is None:
+            return groups
+        first = next(groups, None)
+        if first is None or not resumes_run(judge, first, self.replaced):
+            raise ConfigError(
+                f"--out {self.out}: has results of another judge, other settings or other groups; name another file, "
+                "or give --force (recorded answers are reused)"
+            )
+        return chain((first,), groups)
 
     def add(self, output: Output, result: GroupResult) -> None:
         """Write a group's result, count it, and print it with --verbose."""
@@ -110,12 +121,13 @@ async def _score(run: ScoreRun) -> int:
             report.say(f"Warning: {warning}")
         source = read_groups(run.groups, reader=options["reader"], strict=options["strict"], on_error=on_error)
         rules = Rules.of(options, judge)
+        groups = run.resumed(run.asked(rules.prepared(source, on_error)), judge)
         output = stack.enter_context(run.older or Output(run.out, kept=run.kept))
         # If the ledger has answers, a judge that refuses every question stops nothing: groups without recorded answers
         # fail.
         stops = not has_recorded_answers(judge)
         # Closed before the ledger, so that calls in flight can still be recorded.
-        results: Any = rules.scoring(judge).score_groups(run.asked(rules.prepared(source, on_error)), ordered=True)
+        results: Any = rules.scoring(judge).score_groups(groups, ordered=True)
         stack.push_async_callback(results.aclose)
         async for result in results:
             if stops:
@@ -154,7 +166,7 @@ class OlderResults(Output):
 
     def __init__(self, out: str, *, kept: str) -> None:
         super().__init__(out, kept=kept)
-        if out == "-" or not _holds_results(Path(out)):
+        if out == "-" or _first_result(out) is None:
             raise ConfigError(f"--only failed: --out {out} holds no results; name the result file to complete")
         self._rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         self._new: dict[tuple[str, ...], list[dict[str, Any]]] = {}
@@ -187,16 +199,16 @@ def _shows_results(out: str) -> bool:
     return out == "-" and sys.stdout.isatty()
 
 
-def _holds_results(path: Path) -> bool:
-    """Whether a file begins as a result file does: an interrupted run is continued in it."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
+def _first_result(out: str) -> dict[str, Any] | None:
+    """Return the first line of a result file; None for another file. An interrupted run is continued in it."""
+    if not Path(out).is_file():
+        return None
+    with Path(out).open("rb") as file:
         try:
             row = json.loads(file.readline(1 << 26))
         except (ValueError, RecursionError):
-            return False
-    return isinstance(row, dict) and {"group_id", "status", "trajectories"} <= row.keys()
+            return None
+    return row if isinstance(row, dict) and {"group_id", "status", "trajectories"} <= row.keys() else None
 
 
 def _count_lines(groups: str) -> int | None:

@@ -95,8 +95,8 @@ def _value(flag: str, option: click.Option, value: Any, *, trusted: bool) -> Any
     texts = [str(item).lower() if isinstance(item, bool) else str(item) for item in listed]
     for item, text in zip(listed, texts, strict=True):
         finite = not isinstance(item, float) or math.isfinite(item)
-        if not isinstance(item, str | int | float) or "\0" in text or not finite:
-            form = f"one number or text ({option.metavar or 'true or false'})"
+        if not isinstance(item, bool if option.is_flag else str | int | float) or "\0" in text or not finite:
+            form = "true or false" if option.is_flag else f"one number or text ({option.metavar})"
             form = f'texts, as in {flag} = ["{option.metavar}"]' if option.multiple else form
             raise ConfigError(f"{flag!r} must be {form}")
     guarded = isinstance(option, CommandOption) and option.guarded

@@ -14,6 +14,7 @@ from calipers.errors import ConfigError
 from calipers.generation.sampling import Answered, Sample
 from calipers.inputs.plain import plain_data
 from calipers.inputs.records import without_empty_fields
+from calipers.registry import import_library
 from calipers.rubric.dataset_standards import ground_truth_object, read_standards
 from calipers.types import Message, Rubric
 
@@ -79,11 +80,8 @@ def _without_empty_objects(value: Any) -> Any:
 
 
 def _write_parquet(rows: list[Mapping[str, Any]], part: Path) -> None:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
-        import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
-    except ImportError:
-        raise ConfigError("writing Parquet needs pyarrow: pip install 'calipers[parquet]'") from None
+    remedy = "writing Parquet needs pyarrow: pip install 'calipers[parquet]'"
+    pa, pq = (import_library(name, remedy=remedy) for name in ("pyarrow", "pyarrow.parquet"))
     try:
         # Arrow takes the columns from the first row and would drop columns that occur only in later rows.
         names = list(dict.fromkeys(name for row in rows for name in row))

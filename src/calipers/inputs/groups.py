@@ -129,6 +129,9 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
     if isinstance(value, Trajectory):
         fields = _own_fields(value, _TRAJECTORY, f"trajectory {default_id}: ")
         return _trajectory(fields, default_id)
+    inner = {"messages", "trajectories"} & value.keys() if isinstance(value, Mapping) else ()
+    if isinstance(value, TrajectoryGroup) or inner == {"trajectories"}:
+        raise InputError(f"trajectory {default_id} is a group; score_groups(groups, judge) judges several groups")
     if isinstance(value, BaseException):
         raise InputError(
             f"trajectory {default_id} is an error ({type(value).__name__}: {value}); leave failed rollouts out"

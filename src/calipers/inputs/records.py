@@ -239,11 +239,8 @@ def parquet_group_rows(path: Path) -> Iterator[Row]:
 
 def parquet_rows(path: Path) -> Iterator[Row]:
     """Yield every row of a Parquet file, numbered from 1."""
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
-        import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
-    except ImportError:
-        raise ConfigError("reading Parquet needs pyarrow: pip install 'calipers[parquet]'") from None
+    remedy = "reading Parquet needs pyarrow: pip install 'calipers[parquet]'"
+    pa, pq = (registry.import_library(name, remedy=remedy) for name in ("pyarrow", "pyarrow.parquet"))
     number = 0
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:

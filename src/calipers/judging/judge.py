@@ -45,7 +45,7 @@ from calipers.judging.results import (
     unused_content_warnings,
 )
 from calipers.judging.streaming import stream_groups
-from calipers.ledger import Recorder, Run, Unrecorded, WritableLedger, group_digest, has_answers, open_ledger
+from calipers.ledger import Recorder, Run, Unrecorded, WritableLedger, group_digest, has_answers, is_repeat, open_ledger
 from calipers.pacing import pace_of_loop
 from calipers.protocols.question import Parse
 from calipers.render import render_in_steps
@@ -358,6 +358,12 @@ def has_recorded_answers(judge: Judge) -> bool:
     """Whether judging finds recorded answers of any judge of ``judge`` in the ledger."""
     ledger, members = judge._ledger, judge._judges  # noqa: SLF001 - of this module
     return ledger is not None and any(has_answers(ledger, member.bare) for member in members)
+
+
+def resumes_run(judge: Judge, group: TrajectoryGroup, first: Mapping[str, Any]) -> bool:
+    """Whether a run of ``judge`` that begins with ``group`` repeats the recorded run with this ``first`` result."""
+    ledger, settings = judge._ledger, replace(judge.settings, begins_with=group_digest(group))  # noqa: SLF001 - of this module
+    return ledger is not None and is_repeat(ledger, settings.to_dict(), first)
 
 
 def _built(kind: type[Judge], options: JudgeOptions) -> Judge:

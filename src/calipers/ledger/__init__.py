@@ -5,7 +5,7 @@ single call. An answer is committed before it is used, so ``kill -9`` loses at m
 no API key and no header.
 """
 
-from calipers.ledger.answers import find_learned, has_answers, recorded_judgments, settings_of_equal_run
+from calipers.ledger.answers import find_learned, has_answers, is_repeat, recorded_judgments, settings_of_equal_run
 from calipers.ledger.calls import SingleFlight, Unrecorded, ledger_key
 from calipers.ledger.database import WritableLedger
 from calipers.ledger.opening import open_ledger, read_ledger
@@ -26,6 +26,7 @@ __all__ = [
     "find_learned",
     "group_digest",
     "has_answers",
+    "is_repeat",
     "ledger_key",
     "open_ledger",
     "read_ledger",

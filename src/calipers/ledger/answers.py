@@ -12,7 +12,7 @@ from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
 from calipers.ledger.database import ANSWERS, ReadableLedger, checksum
 from calipers.types import Comparison, Completion, FailedCalls, Judgment, Logprobs, Rating, Usage, Verdict
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import finite_number, to_json_text
 
 _ANSWER: Final = f"SELECT {', '.join(ANSWERS.columns)}, checksum FROM answers WHERE key = ?"  # noqa: S608 - our columns
 ATTEMPT: Final = "~"
@@ -172,6 +172,19 @@ def settings_of_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -
     """
     chosen = _chosen_by_user(json.loads(json.dumps(settings)))
     return next((recorded for _, recorded in _runs(ledger) if _chosen_by_user(recorded) == chosen), None)
+
+
+def is_repeat(ledger: ReadableLedger, settings: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
+    """Return whether ``settings`` ask what the ledger's run with this ``first`` result asked.
+
+    If rules decided as well, the ledger does not have the result that was written, and the latest run counts.
+    """
+    query = (
+        "SELECT settings FROM runs LEFT JOIN groups ON run = id AND position = 0 "
+        "ORDER BY CASE WHEN result = ? THEN 0 ELSE 1 END, id DESC LIMIT 1"
+    )
+    runs = [ledger.decoded(run, recorded_settings) for (run,) in ledger.rows(query, (to_json_text(first),))]
+    return [*map(_chosen_by_user, runs)] == [_chosen_by_user(json.loads(json.dumps(settings)))]
 
 
 def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:

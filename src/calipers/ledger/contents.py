@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.answers import find_run, require_object
 from calipers.ledger.database import RUNS, TABLES, ReadableLedger, WritableLedger, checksum
+from calipers.registry import import_library
 from calipers.types.encoding import finite_number
 
 
@@ -148,11 +149,8 @@ def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None) ->
     ``path`` is replaced when all is written, so a failure leaves it as it was.
     Raises ConfigError, with the install command, if pyarrow is missing, and for a file that cannot be written.
     """
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
-        import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
-    except ImportError:
-        raise ConfigError("writing Parquet needs pyarrow: pip install 'calipers[parquet]'") from None
+    remedy = "writing Parquet needs pyarrow: pip install 'calipers[parquet]'"
+    pa, pq = (import_library(name, remedy=remedy) for name in ("pyarrow", "pyarrow.parquet"))
     schema = pa.schema(list(_COLUMNS.items()))
     count = 0
     rows: list[dict[str, Any]] = []

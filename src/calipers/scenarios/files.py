@@ -25,8 +25,6 @@ def require_scenario_file(out: str) -> None:
     """Raise ConfigError unless scenarios can be written to a file of this name."""
     if not out.endswith((".jsonl", ".parquet")):
         raise ConfigError(f"--out {out}: name it .jsonl, or .parquet for verl")
-    if Path(out).is_dir() or not Path(out).absolute().parent.is_dir():
-        raise ConfigError(f"--out {out}: name a file in a folder that exists")
 
 
 def validation_path(out: str) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError, InputError
+from calipers.registry import import_library
 from calipers.study.intervals import estimate
 from calipers.types.encoding import counted, measured_number, printable
 
@@ -149,7 +150,8 @@ def draw_curve(title: str, arms: Sequence[ArmCurves], name: str, over: Against =
 
     Raises ConfigError if matplotlib is not installed, for a curve that no run measured, and for too many arms.
     """
-    figure_class = matplotlib_figure_class()
+    remedy = "figures need matplotlib: pip install 'calipers[study]'"
+    figure_class: type[Figure] = import_library("matplotlib.figure", remedy=remedy).Figure
     if name not in (known := measured_names(arms)):
         raise ConfigError(f"the study has no curve {name!r:.60}.{did_you_mean(name[:60], known)}")
     if len(arms) > (most := len(COLOURS) * len(_DASHES)):
@@ -209,13 +211,3 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
 def as_text(text: str) -> str:
     """Return ``text`` so that matplotlib draws it as it is: it is no formula, and controls nothing."""
     return printable(text.encode("utf-8", "backslashreplace").decode()).replace("$", r"\$")
-
-
-def matplotlib_figure_class() -> type[Figure]:
-    """Return matplotlib's class of figures. Raises ConfigError if matplotlib is not installed."""
-    try:
-        from matplotlib import figure  # noqa: PLC0415 - an extra, and slow to import
-    except ImportError:
-        raise ConfigError("figures need matplotlib: pip install 'calipers[study]'") from None
-    figure_class: type[Figure] = figure.Figure
-    return figure_class

@@ -11,7 +11,8 @@ from functools import partial, wraps
 from typing import Any, Final
 
 from calipers.errors import ConfigError
-from calipers.trainers.process import JudgeLike, as_judge, import_engine, run_coroutine
+from calipers.registry import import_library
+from calipers.trainers.process import JudgeLike, as_judge, run_coroutine
 from calipers.trainers.rewards import NEUTRAL, trajectory_rewards
 from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged
 from calipers.types import GroupResult
@@ -32,8 +33,8 @@ def judged_hooks(judge: JudgeLike, *, patience: Lasting = PATIENCE, stop: Stop |
     rollout at a time. So when the hooks are started, they wrap the two methods of the managers that return completed
     rollouts, and pass what these return through ``rewarded``. Validation rollouts do not change.
     """
-    rollout_hooks: Any = import_engine("agentlightning.hooks", remedy=_NEEDED).RolloutHooks
-    managers = import_engine("agentlightning.verl.agl_rollout_manager", remedy=_NEEDED)
+    rollout_hooks: Any = import_library("agentlightning.hooks", remedy=_NEEDED).RolloutHooks
+    managers = import_library("agentlightning.verl.agl_rollout_manager", remedy=_NEEDED)
     consequence = "so none of it is trained on"
     run = JudgedRun(as_judge(judge), patience=patience, stop=stop, min_scored=MIN_SCORED, consequence=consequence)
     rescore = partial(rewarded, run)

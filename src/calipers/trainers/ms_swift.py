@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from calipers.config.arguments import require_text
-from calipers.trainers.process import JudgeLike, as_judge, import_engine
+from calipers.registry import import_library
+from calipers.trainers.process import JudgeLike, as_judge
 from calipers.trainers.rewards import rewards_or_none
 from calipers.trainers.rows import USUAL_RUBRIC_COLUMN, step_fields, warn_unused_columns
 from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged
@@ -37,7 +38,7 @@ def register(
     ``rubric_column`` is the column of the data set with each prompt's rubric.
     """
     require_text(rubric_column=rubric_column)
-    orms = import_engine("swift.rewards", remedy="ms-swift 4 is needed: pip install 'ms-swift>=4'").orms
+    orms = import_library("swift.rewards", remedy="ms-swift 4 is needed: pip install 'ms-swift>=4'").orms
     run = JudgedRun(as_judge(judge), patience=patience, stop=stop, consequence="so none of it gets a reward")
 
     class Reward(JudgeReward):

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from calipers.config.arguments import require_above_zero, require_whole
+from calipers.registry import import_library
 from calipers.trainers.cohorts import Key, key_of_prompt
-from calipers.trainers.process import JudgeLike, import_engine
+from calipers.trainers.process import JudgeLike
 from calipers.trainers.rows import prompt_messages, rubric_of_row
 from calipers.trainers.run import PATIENCE, Lasting, Stop, complete_cohorts, float_reward, run_for_floats
 
@@ -46,7 +47,7 @@ def resources_server(
     run = run_for_floats(judge, patience=patience, stop=stop)
     require_whole(group_size=group_size)
     require_above_zero(group_size=group_size, deadline=deadline)
-    gym = import_engine(
+    gym = import_library(
         "nemo_gym.base_resources_server", remedy="NeMo-Gym is needed: pip install nemo-gym, with Python 3.12 or newer"
     )
     base_request: Any = gym.BaseVerifyRequest

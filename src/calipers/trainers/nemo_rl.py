@@ -11,7 +11,8 @@ from typing import Any
 
 from calipers.config.arguments import require_above_zero, require_whole
 from calipers.errors import InputError
-from calipers.trainers.process import JudgeLike, import_engine
+from calipers.registry import import_library
+from calipers.trainers.process import JudgeLike
 from calipers.trainers.rewards import rewards_or_constant
 from calipers.trainers.rows import rubric_of_row
 from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, complete_cohorts, float_reward, judged, run_for_floats
@@ -39,7 +40,7 @@ def judge_environment(
     require_whole(group_size=group_size)
     require_above_zero(group_size=group_size, deadline=deadline)
     torch, interfaces = (
-        import_engine(module, remedy="NeMo-RL is needed, from its repository")
+        import_library(module, remedy="NeMo-RL is needed, from its repository")
         for module in ("torch", "nemo_rl.environments.interfaces")
     )
     run_for_floats(judge, patience=patience, stop=stop)  # what is invalid must raise here, not in the Ray actor

@@ -10,8 +10,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from calipers.registry import import_library
 from calipers.trainers.cohorts import Key, key_of_prompt
-from calipers.trainers.process import JudgeLike, import_engine
+from calipers.trainers.process import JudgeLike
 from calipers.trainers.rows import assistant_message, prompt_messages, read_label_of_row, rubric_with_reference
 from calipers.trainers.run import PATIENCE, Lasting, Stop, complete_cohorts, finite_reward, float_reward, run_for_floats
 
@@ -39,7 +40,7 @@ def agent_executor(
     used. Every error ends the run; an agent's own reward that is not finite is an InputError.
     """
     run = run_for_floats(judge, patience=patience, stop=stop)
-    theirs = import_engine("openrlhf.utils.agent", remedy="OpenRLHF 0.11 or newer is needed: pip install openrlhf")
+    theirs = import_library("openrlhf.utils.agent", remedy="OpenRLHF 0.11 or newer is needed: pip install openrlhf")
     base: Any = theirs.AgentExecutorBase
     cohorts = complete_cohorts(run, size=1, deadline=None)
     calls: dict[Any, CallGroup] = {}

@@ -12,7 +12,6 @@ import re
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache, wraps
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
@@ -131,11 +130,3 @@ def installed_version(package: str) -> tuple[int, int] | None:
     except PackageNotFoundError:
         return None
     return None if numbers is None else (int(numbers[1]), int(numbers[2]))
-
-
-def import_engine(module: str, *, remedy: str) -> Any:
-    """Return a module of a training engine, imported now. Raises ConfigError with ``remedy`` if it is missing."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ConfigError(f"{remedy} ({error})") from error

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_callable
 from calipers.errors import CalipersError, InputError
-from calipers.trainers.process import JudgeLike, as_judge, import_engine
+from calipers.registry import import_library
+from calipers.trainers.process import JudgeLike, as_judge
 from calipers.trainers.rewards import trajectory_rewards
 from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, finite_reward, judged
 from calipers.types import GroupResult, TrajectoryResult
@@ -37,7 +38,7 @@ def best_of_n(
     """
     require_callable(rubric=rubric)
     remedy = "verifiers 0.4 or newer is needed: pip install 'verifiers>=0.4'"
-    best_of_n_env: Any = import_engine("verifiers.v1.envs.best_of_n.env", remedy=remedy).BestOfNEnv
+    best_of_n_env: Any = import_library("verifiers.v1.envs.best_of_n.env", remedy=remedy).BestOfNEnv
     run = JudgedRun(as_judge(judge), patience=patience, stop=stop, min_scored=1, consequence="so its episode fails")
 
     class JudgedBestOfN(best_of_n_env):  # type: ignore[misc]  # verifiers is not there when types are checked

@@ -15,6 +15,7 @@ from typing import Any
 
 from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
+from calipers.registry import import_library
 from calipers.types import Message, Trajectory, Verdict
 from calipers.types.encoding import finite_number
 from calipers.verifiers.sandbox import Job, Sandbox, shared_sandbox
@@ -251,14 +252,11 @@ class JsonSchema(AnswerVerifier):
     schema: Mapping[str, Any] | bool
 
     def __post_init__(self) -> None:
+        remedy = "checking JSON schemas needs jsonschema: pip install 'calipers[verifiers]'"
+        library = import_library("jsonschema", remedy=remedy)
         try:
-            from jsonschema import SchemaError  # noqa: PLC0415 - an extra
-            from jsonschema.validators import validator_for  # noqa: PLC0415 - likewise
-        except ImportError:
-            raise ConfigError("checking JSON schemas needs jsonschema: pip install 'calipers[verifiers]'") from None
-        try:
-            validator_for(self.schema).check_schema(self.schema)
-        except SchemaError as error:
+            library.validators.validator_for(self.schema).check_schema(self.schema)
+        except library.SchemaError as error:
             raise ConfigError(f"schema: not a JSON schema: {error.message} (at {error.json_path})") from None
 
     def check(self, answer: str) -> Verdict:

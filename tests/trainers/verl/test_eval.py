@@ -345,5 +345,5 @@ def test_importing_the_module_brings_neither_verl_nor_ray() -> None:
 
 @pytest.mark.skipif(find_spec("verl") is not None, reason="verl is installed: what its absence does cannot be seen")
 def test_without_verl_its_classes_are_one_sentence_with_the_command() -> None:
-    with pytest.raises(ConfigError, match=r"needs verl's V1 trainer .*pip install 'calipers\[verl\]'"):
+    with pytest.raises(ConfigError, match=r"needs verl's V1 trainer: pip install 'calipers\[verl\]'"):
         _ = verl.AgentLoopManager

@@ -12,7 +12,6 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from time import perf_counter
 from typing import Any
 
@@ -22,6 +21,7 @@ from calipers.backends.transport.refusals import Refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.backends.transport.secrets import secret_spellings, secrets_in, without_secrets
 from calipers.errors import ConfigError, TransientError
+from calipers.registry import import_library
 from calipers.types import Completion, JudgeRequest
 
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
@@ -47,10 +47,7 @@ class LiteLLM(Negotiated):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise it downloads one when imported
-        try:
-            library: Any = import_module("litellm")
-        except ImportError as error:
-            raise ConfigError(f"the judge {model!r} needs LiteLLM: {INSTALL}") from error
+        library = import_library("litellm", remedy=f"the judge {model!r} needs LiteLLM: {INSTALL}")
         library.suppress_debug_info = True
         library.telemetry = False
         self._library = library

@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
-from calipers.errors import ConfigError
+from calipers.registry import import_library
 from calipers.trainers.verl.eval import compute_score
 
 __all__ = ["AgentLoopManager", "compute_score"]
@@ -19,8 +18,5 @@ def __getattr__(name: str) -> Any:
     """Return the subclass of verl's manager, imported when first used. Raises ConfigError if verl is not installed."""
     if name != "AgentLoopManager":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return import_module("calipers.trainers.verl.agent_loop").AgentLoopManager
-    except ImportError as error:
-        install = "pip install 'calipers[verl]', on Python 3.12 or older"
-        raise ConfigError(f"{__name__}.{name} needs verl's V1 trainer ({error}): {install}") from error
+    needed = "needs verl's V1 trainer: pip install 'calipers[verl]', on Python 3.12 or older"
+    return import_library("calipers.trainers.verl.agent_loop", remedy=f"{__name__}.{name} {needed}").AgentLoopManager

@@ -16,7 +16,8 @@ from importlib import import_module
 from numbers import Integral
 from typing import Any, Final, Literal, get_args
 
-from calipers.errors import ConfigError, InputError
+from calipers.errors import InputError
+from calipers.registry import import_library
 from calipers.types import Verdict
 from calipers.verifiers.answer import AnswerVerifier
 from calipers.verifiers.ifeval.sentences import count_capital_words, count_sentences
@@ -338,12 +339,8 @@ def detect_language(text: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _detectors() -> Any:
-    try:
-        module = import_module("langdetect.detector_factory")
-    except ModuleNotFoundError:
-        raise ConfigError(
-            "this instruction needs langdetect to detect languages; run: pip install 'calipers[ifeval]'"
-        ) from None
+    remedy = "this instruction needs langdetect to detect languages; run: pip install 'calipers[ifeval]'"
+    module = import_library("langdetect.detector_factory", remedy=remedy)
     factory = module.DetectorFactory()
     factory.load_profile(module.PROFILES_DIRECTORY)
     factory.set_seed(0)
