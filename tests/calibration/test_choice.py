@@ -17,7 +17,7 @@ from calipers.calibration import Calibration, calibrate
 from calipers.calibration.choice import SHARE_OF_BEST, Choice, choose_way
 from calipers.calibration.comparable import FOLDS, folds, prompts
 from calipers.calibration.measures import Array
-from calipers.calibration.records import Cost, Key
+from calipers.calibration.records import Cost, Key, Measure
 from calipers.calibration.series import Frame, fidelity_curve
 from calipers.calibration.ways import PanelSpace, Way, measured_ways
 from calipers.inputs import as_group
@@ -67,8 +67,9 @@ def test_a_way_that_costs_more_and_is_not_surely_better_is_not_on_the_frontier()
     found = sure(choose_way([way(alone, 100), *dear]))
     assert [one.orders for one in found.frontier] == [1, 4]
     constant = [record(one, "constant", {"scores": dict.fromkeys(gold_of(one), 5)}) for one in GROUPS]
-    for limit in (None, {"calls": 8.0}):
-        beside = calibrate(GROUPS, [*rated(GROUPS, "good", 0.5), *constant], per_group=limit)  # type: ignore[arg-type]
+    limits: list[dict[Measure, float] | None] = [None, {"calls": 8.0}]
+    for limit in limits:
+        beside = calibrate(GROUPS, [*rated(GROUPS, "good", 0.5), *constant], per_group=limit)
         assert [one.judges for one in sure(beside.choice).frontier] == [("good",)]
         assert "best way costs more" not in beside.recommendation
 
@@ -314,8 +315,9 @@ def test_a_way_counts_its_own_failures_and_loses_to_one_that_answers():
         assert (search["silent_groups"], search["way"]["groups"]) == (pytest.approx(silent), 80)
         assert f"# {silent:.0f} of 80 groups get no score in this way. They count as 0 above." in found.recommendation
         assert float(np.nanmean(choice.way.fidelity)) <= 1 - silent / 80
-    for limit in (None, {"calls": 4.0}):
-        beside = calibrate(every, [*said, *rated(every, "fair", 0.7, calls=3)], per_group=limit)  # type: ignore[arg-type]
+    limits: list[dict[Measure, float] | None] = [None, {"calls": 4.0}]
+    for limit in limits:
+        beside = calibrate(every, [*said, *rated(every, "fair", 0.7, calls=3)], per_group=limit)
         assert sure(beside.choice).way.judges == ("fair",)
     worse = calibrate(every, [*mute("seldom", every, 0.1), *rated(every, "poor", 3.0, calls=3)])
     assert sure(worse.choice).way.judges == ("seldom",)

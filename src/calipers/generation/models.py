@@ -87,9 +87,10 @@ async def _only_model(base_url: str, seconds: float) -> str:
         reply = await server.models()
         listed = json.loads(reply.body).get("data", []) if reply.status == 200 else []
         names = [row["id"] for row in listed]
-    except (BackendError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (BackendError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        why = f" ({error})" if isinstance(error, BackendError) else ""  # other errors are of the reply's form
         where = url_without_password(base_url)
-        raise ConfigError(f"{where} lists no models: name one with --model, or correct --base-url") from None
+        raise ConfigError(f"{where} lists no models{why}: name one with --model, or correct --base-url") from None
     finally:
         await server.aclose()
     if len(names) != 1:
