@@ -66,7 +66,7 @@ class ScoreRun:
     def require_writable(self) -> None:
         """Raise ConfigError if OUT cannot be written, or must not be replaced."""
         out, options = self.out, self.options
-        if out.endswith(".parquet"):
+        if out.lower().endswith(".parquet"):
             raise ConfigError(f"--out {out}: results are JSON lines; name a .jsonl file")
         beside = {"the groups file": self.groups, "the ledger": options["ledger"]}
         beside |= {"the rubric": options["rubric"], "the file of rules": options["rules"]}
