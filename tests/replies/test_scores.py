@@ -41,6 +41,8 @@ def test_forms_that_say_one_thing_are_read():
         '{"attempts": {"KB": {"score": 90}, "BC": {"score": 10}}}', '[{"id": "KB", "score/100": 90}, ["BC", 10]]',
         '{"explanations": {"KB": "Style: 30/100, depth: 95/100.", "BC": "30/100 tests"}, "scores": ' + OWN + "}",
         '{"explanations": {"KB": "It scores 3/5 on style."}, "scores": {"KB": 90, "BC": 10}}',
+        '{"explanations": {"KB": "P: 37/100", "BC": "A chance of 3/100, wrong."}, "scores": ' + OWN + "}",
+        '{"explanations": {"KB": "Rating: 90/100", "BC": "Answer: 3/100."}, "scores": ' + OWN + "}",
         '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": "10"}]}',
         '[{"attempt":"KB","score":90,"reason":"KB has 3 errors"},{"attempt":"BC","score":10}]',
         '{"attempts": [{"attempt": "KB", "score": 90}, {"attempt": "BC", "score": 10}]}',
