@@ -47,3 +47,13 @@ async def test_a_spent_budget_costs_no_recorded_answer(tmp_path: Path, monkeypat
     [line] = await scored(location, judge, [group_of(MANY)], protocol="pointwise", budget={"calls": 1})
     statuses = [[one["status"] for one in json.loads(text)["trajectories"]] for text in (*whole, line)]
     assert [states.count("scored") for states in statuses] == [40, 39]
+
+
+async def test_a_budget_spent_before_the_follow_ups_does_not_pay_for_the_first_answers_again(tmp_path: Path):
+    calls, lines = [], list[str]()
+    for _ in range(2):  # each answer counts if the judge gives it again
+        judge, limit = SimulatedJudge(dict.fromkeys(MANY, 0.05), model="one"), {"calls": len(MANY)}
+        lines = await scored(tmp_path / "runs.db", judge, [group_of(MANY)], protocol="pointwise", budget=limit)
+        calls.append(judge.calls)
+    assert [one["score"] for one in json.loads(lines[0])["trajectories"]] == [0.05] * len(MANY)
+    assert calls == [len(MANY), len(MANY)]

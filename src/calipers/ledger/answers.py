@@ -51,10 +51,14 @@ async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
 
 
 def keys_without_verdict(ledger: ReadableLedger, run: int) -> frozenset[str]:
-    """Return the keys of the ledger's answers without a whole verdict in groups of other runs that lack a reward."""
+    """Return the keys of the ledger's answers without a whole verdict in groups of other runs that lack a reward.
+
+    Where a budget or deadline ended the questions, the answers still await their follow-ups.
+    """
     query = (
         "SELECT asks.key FROM asks JOIN groups ON groups.run = asks.run AND groups.position = asks.position WHERE "
-        "asks.outcome IN ('rejected', 'partial') AND asks.run <> ? AND groups.result LIKE '%\"reward\":null%'"
+        "asks.outcome IN ('rejected', 'partial') AND asks.run <> ? AND groups.result LIKE '%\"reward\":null%' "
+        "AND groups.result NOT LIKE '%the budget is spent: %' AND groups.result NOT LIKE '%s deadline of % s passed%'"
     )
     return frozenset(key for (key,) in ledger.rows(query, (run,)))
 
