@@ -28,10 +28,7 @@ _AROUND: Final = " \t*_`~\"'[]"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A score on the scale asked for. ``top`` is the top of the scale that the reply stated for it, if it did.
-
-    4, 4.0 and 4/5 of a scale up to 5 are equal.
-    """
+    """A score on the scale asked for. ``top`` is that of a scale that the reply stated: 4 and 4/5 of 5 are equal."""
 
     number: float
     top: float | None = field(default=None, compare=False)
