@@ -81,6 +81,7 @@ def test_a_result_of_another_judge_setting_or_input_is_not_resumed(folder: Path,
         assert calipers(*score).code == 0
         before = (folder / out).read_bytes()
         others = (changed, ("score", "other.jsonl", *score[2:]))
+        assert mismatches(calipers, [(("score", "notes.txt", *score[2:]), "no group in it can be read")]) == []
         assert mismatches(calipers, [(other, "other settings or other groups") for other in others]) == []
         assert (folder / out).read_bytes() == before
         for again in (

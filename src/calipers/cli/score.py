@@ -83,12 +83,12 @@ class ScoreRun:
         if self.replaced is None:
             return groups
         first = next(groups, None)
-        if first is None or not resumes_run(judge, first, self.replaced):
+        if first is not None and not resumes_run(judge, first, self.replaced):
             raise ConfigError(
                 f"--out {self.out}: has results of another judge, other settings or other groups; name another file, "
                 "or give --force (recorded answers are reused)"
             )
-        return chain((first,), groups)
+        return groups if first is None else chain((first,), groups)
 
     def add(self, output: Output, result: GroupResult) -> None:
         """Write a group's result, count it, and print it with --verbose."""
