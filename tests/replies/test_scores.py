@@ -230,6 +230,7 @@ def test_words_around_keep_the_values_for_the_next_reply():
     void = [f"{heading}\nKB: 90\nBC: 10\n" for heading in headings]
     void += [f'{{"scores": {OWN}, {note}}}' for note in notes]
     assert [text for text in (*void, OWN + OTHER) if extract_scores(text, IDS, scale=(0, 100)).doubted] == []
+    assert extract_scores(f'{{"scores": {OWN}, "notes": null}}', IDS, scale=(0, 100)).scores == READ
     assert extract_scores("Sure! " + '{"KB": 90}', IDS, scale=(0, 100)).doubted == {}
     assert extract_scores('I cannot judge them. {"KB": 0, "BC": 0}', IDS, scale=(0, 100)).doubted == {}
 

@@ -440,6 +440,7 @@ class _Reader:
         reading.surplus |= not all(
             key in _BESIDE
             or self.names.match(key) is not None
+            or value in (None, "")
             or (key.endswith(("id", "ids", "names")) and is_list(value))
             for key, value in fields.items()
         )
