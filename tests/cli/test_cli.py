@@ -128,7 +128,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         ((*SCORE[:-1], "x" * 300), "x: File name too long"),
         ((*SCORE, "--judge", "ollama:qwen3:32b"), "did you mean ollama/qwen3:32b?"),
         ((*SCORE, "--judge", "embeded"), "did you mean embedded?"),
-        ((*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--base-url", "http://h/v1"), "behind each"),
+        ((*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--base-url", "http://h/v1"), "for each"),
         ((*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--price", "1,2"), "--price"),
         ((*SCORE, "--judge", "vllm/a", "--judge", "vllm/a"), "twice"),
         ((*SCORE, "--judge", "vllm/a", "--judge", "vllm/b", "--weights", "1,x"), "2,1,1"),
@@ -148,7 +148,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         ((*SCORE, "--price", "1"), "per million tokens"),
         *(((*SCORE, "--budget", budget), words) for budget, words in (
             ("5", "write usd=5"), ("euro=5", "no kind of budget"), ("usd=five", "write usd= and a number"),
-            ("usd=5", "--price"), ("tokens=50", "does not cover one call"), ("calls=1.5", "calls are counted whole"))),
+            ("usd=5", "--price"), ("tokens=50", "does not cover one call"), ("calls=1.5", "calls must be a whole"))),
         (("--config", "none.toml", *SCORE), "none.toml"),
         (("replay", "none.db", "-o", "out.jsonl"), "no such ledger"),
         (("replay", "groups.jsonl", "-o", "out.jsonl"), "is no ledger"),

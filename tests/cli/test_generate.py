@@ -145,7 +145,7 @@ def test_bad_lines_are_named_and_the_rest_is_done(
     cases: list[tuple[Any, str]] = [
         ({"question": "one"}, "(its fields: question)"),
         ("nonsense", "not JSON"),
-        ({"prompt": []}, "prompt: must be text or a list"),
+        ({"prompt": []}, "prompt: must be text, or a list"),
         ({"prompt": [{"content": "x"}]}, "prompt[0]: must be a message with a role"),
         ({"prompt": [{"role": "user"}]}, "prompt[0]: has no content"),
         ({"prompt": "two", "rubrics": [{"criterion": "x", "pionts": 1}]}, "rubrics: criterion 1: unknown field 'pi"),

@@ -98,8 +98,8 @@ class Hybrid:
             raise ConfigError("Hybrid combines parts from 0 to 1: leave the judge's reward range at (0, 1)")
         if reward.kind == "weighted":  # a product with a share of rules would mean nothing
             raise ConfigError(
-                "Hybrid combines parts from 0 to 1, and the judge's rewards are around 0 with reward='weighted': leave "
-                "it out"
+                "Hybrid combines parts from 0 to 1, and with reward='weighted' the judge's rewards are around 0: leave "
+                "reward= out"
             )
         self._combine = combine
         self._code, self._how = _NAMED_COMBINATIONS.get(combine, (code or "mean", combine))

@@ -144,7 +144,7 @@ def assemble_result(
     if settings.reward.kind in ("shrunk", "weighted") and len(in_order) > 1 and estimated(reliability) is None:
         why_none = "assumed, not estimated" if reliability.basis == "assumed" else "unknown"
         kind = settings.reward.kind
-        all_notes.append(f"reward={kind!r} had no effect of reliability: it is {why_none} (docs/rewards.md)")
+        all_notes.append(f"reward={kind!r} could not use reliability: it is {why_none} (docs/rewards.md)")
     judges = {"judges": _parts_of_judges(answered, settings)} if len(settings.judges) > 1 else {}
     return GroupResult(
         group.group_id,

@@ -119,7 +119,7 @@ def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
     )
     if not rows:
         runs = ", ".join(str(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")) or "none"
-        problem = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
+        problem = "no run is recorded in it" if run is None else f"it has no run {run}; recorded runs: {runs}"
         raise LedgerError(f"{ledger.name}: {problem}.")
     number, version, settings, learned = rows[0]
     return RecordedRun(number, version, ledger.decoded(settings, recorded_settings), ledger.decoded(learned, _objects))
