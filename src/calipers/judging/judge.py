@@ -318,7 +318,7 @@ class Judge:
         return await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
 
     async def require_answering(self) -> None:
-        """Raise ConfigError if every call so far was refused for good: wrong model, key or address.
+        """Raise ConfigError if every call so far was refused for good, as for a wrong model or key.
 
         Loops that train or write results await this after a batch of groups. It asks nothing: it raises if the judge
         never answered, and all calls of the batch ended in 401, 403, 404 or the like. Failures that may pass (429, 5xx,
