@@ -114,6 +114,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         (("score", "groups.jsonl", "-o", "no/such/folder/out.jsonl"), "folder does not exist"),
         (("score", "groups.jsonl", "-o", "groups.jsonl"), "the groups file itself"),
         (("score", "groups.jsonl", "-o", "out.jsonl.gz"), "no command writes .gz files"),
+        (("score", "groups.jsonl", "-o", "out.CSV"), "no command writes .CSV files"),
         ((*SCORE, "--judge", "gpt-5"), "provider/model"),
         ((*SCORE, "--judge", "vllm/a,vllm/b"), "--judge for each"),
         ((*SCORE, "--judge", "openai/gpt-5"), "OPENAI_API_KEY"),

@@ -157,6 +157,10 @@ async def test_the_judge_is_asked_only_where_something_is_soft_and_about_that() 
     soft = await hybrid.score_group(group_of(ANSWERS, group_id="soft"))
     assert soft.rewards == [1.0, 0.8, 0.0, 0.0]
     assert "- Tone: be kind" in judge.questions[0]
+    by_group = Hybrid(Judge(Counting(SCORES)), checks=lambda group: [contains(group.group_id)])
+    always = Hybrid(Judge(Counting(SCORES)), checks=[contains("a")])
+    group = group_of(ANSWERS, group_id="a")
+    assert await by_group.score_group(group) == await always.score_group(group)
 
 
 async def test_a_check_of_the_callers_own_may_break() -> None:
