@@ -299,7 +299,7 @@ def _measure_criteria(
 ) -> int:
     """Measure agreement on labelled criteria, print it, and return the exit code."""
     for name in filter(is_typed, _ABOUT_GROUPS):
-        raise ConfigError(f"--{name.replace('_', '-')} is about groups, and {path} holds labelled criteria")
+        raise ConfigError(f"--{name.replace('_', '-')} is for groups, and {path} has labelled criteria: leave it out")
     _require_writable(path, verdicts, options)
     rows = list(read_labelled(path, on_error=bad))
     if not rows:
