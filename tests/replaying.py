@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from calipers.config.settings import Settings
 from calipers.judging.judge import Judge, replaying_judge
 from calipers.ledger import Replayer, open_ledger
 from calipers.types import GroupResult, TrajectoryGroup
@@ -24,7 +23,7 @@ async def replayed(path: Path | str, run: int | None = None) -> list[GroupResult
     """The results of the run (the last one, if no number is given), in the order of its groups."""
     with open_ledger(path, create=False) as ledger:
         store = Replayer(ledger, run)
-        judge = replaying_judge(Settings.of(store.recorded.settings), store)
+        judge = replaying_judge(store.settings(), store)
         return [result async for result in judge.score_groups(store.groups(), ordered=True)]
 
 

@@ -14,7 +14,7 @@ import sys
 import pyarrow.parquet as pq
 
 from calipers.capacity.spending import Estimate, estimate_judging
-from calipers.config.flat_names import judge_arguments, options_of_settings
+from calipers.config.flat_names import arguments_of_settings
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.verl.judging import VerlSettings, common_group_fields, read_settings
 from calipers.types import TrajectoryGroup
@@ -65,8 +65,7 @@ def estimate(settings: dict[str, object], file: str, *, size: int) -> tuple[Esti
     told, rows = read_settings(table_of(settings)), pq.read_table(str(settings[file]))
     words = int(settings["data.max_response_length"]) // 2
     judged = groups_of(rows.slice(0, SAMPLE).to_pylist(), told, size=size, words=words)
-    arguments = judge_arguments(options_of_settings(told.judge))
-    return asyncio.run(estimate_judging(arguments, judged)), rows.num_rows
+    return asyncio.run(estimate_judging(arguments_of_settings(told.judge), judged)), rows.num_rows
 
 
 def print_calls(settings: dict[str, object]) -> None:

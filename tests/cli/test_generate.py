@@ -176,7 +176,7 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(calipers: Calipers, 
     ]
     outs = [
         ("no/out.jsonl", "folder does not exist"), ("-", "name a file: responses are recorded"), (".", "name a file"),
-        ("prompts.jsonl", "file of prompts itself"), ("x.csv", "no command writes .csv"), ("mine.jsonl", "--force"),
+        ("prompts.jsonl", "file of prompts itself"), ("x.txt", "end in .jsonl or .parquet"), ("mine.jsonl", "--force"),
     ]  # fmt: skip
     write_rows(folder / "mine.jsonl", PROMPTS)  # nothing beside it says that generate wrote it
     cases = [((*GENERATE, *arguments), words) for arguments, words in models]

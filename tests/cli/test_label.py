@@ -77,5 +77,5 @@ def test_the_page_reports_what_it_lacks_and_ends_with_ctrl_c(folder: Path):
         process.send_signal(signal.SIGINT)
         said += process.communicate(timeout=60)[1].splitlines()
     assert process.returncode == 0
-    words = ("1 groups have one trajectory", "http://127.0.0.1:", "g.labels.jsonl", "ann has labelled 4 of 5 groups")
+    words = ("1 group of one trajectory", "http://127.0.0.1:", "g.labels.jsonl", "ann has labelled 4 of 5 groups")
     assert all(word in line for word, line in zip(words, said, strict=True)), said

@@ -50,6 +50,7 @@ def test_no_command_destroys_a_file(folder: Path, calipers: Calipers):
         "replay runs.db -o runs.db --force",
         "replay runs.db -o notes.txt",
         "replay runs.db -o scored.jsonl",
+        "replay runs.db -o new.parquet",
         "generate groups.jsonl -o notes.txt --model scripted:x",
         "calibrate groups.jsonl --judge embedded --save notes.txt",
         "calibrate groups.jsonl --judge embedded --save groups.jsonl --force",
@@ -59,6 +60,20 @@ def test_no_command_destroys_a_file(folder: Path, calipers: Calipers):
     assert mismatches(calipers, [(command.split(), "Error: ") for command in commands]) == []
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert {name: after.get(name) for name in before} == before
+
+
+def test_a_run_with_damaged_settings_is_named_and_stops_no_other(folder: Path, calipers: Calipers):
+    again = ("score", "groups.jsonl", "-o", "a.jsonl")
+    assert calipers(*again).code == 0
+    with closing(sqlite3.connect(ledger := "a.jsonl.ledger.db")) as database:
+        database.execute("UPDATE runs SET settings = '{}'")
+        database.commit()
+    named = f"{ledger}: a run's settings"
+    assert (
+        mismatches(calipers, [(one, named) for one in (again, ("watch", ledger), ("replay", ledger, "-o", "b"))]) == []
+    )
+    forced = calipers(*again, "--force")
+    assert (forced.code, named in forced.err) == (0, True)
 
 
 def test_forced_and_repeated_runs_write(folder: Path, calipers: Calipers):

@@ -32,7 +32,7 @@ def test_a_draft_is_a_rubric_with_its_figures_and_costs_nothing_twice(calipers: 
     faulty.script(drafts)
     run = calipers(*DRAFT, faulty.url)
     assert (run.code, run.out) == (0, ""), run.err
-    assert "4 proposals, 1 criteria kept, 1 dropped" in run.err
+    assert "4 proposals, 1 kept, 1 dropped" in run.err
     written = Path("r.toml").read_text(encoding="utf-8")
     assert "# it never separates the trajectories of a group" in written
     assert [one.text for one in read_rubric("r.toml").criteria] == ["States the sum 42."]

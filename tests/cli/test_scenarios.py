@@ -105,7 +105,7 @@ def test_what_is_no_result_of_the_scenarios_is_named(folder: Path, calipers: Cal
         write_rows(folder / "scored.jsonl", [row])
         wrong += mismatches(calipers, [(KEEP, words_)])
     write_rows(folder / "scored.jsonl", [result("a", 0.0, 1.0)])
-    wrong += mismatches(calipers, [((*KEEP[:-1], "kept.parquet"), "needs the suffix of")])
+    wrong += mismatches(calipers, [((*KEEP[:-1], "kept.parquet"), "must end in .jsonl")])
     write_rows(folder / "train.jsonl", [{"prompt": "x"}])
     wrong += mismatches(calipers, [(KEEP, "train.jsonl:1: has no id")])
     assert wrong == []
@@ -116,7 +116,7 @@ def test_what_cannot_work_is_refused_before_anything_is_asked(folder: Path, cali
     (folder / "here.jsonl").mkdir()
     ask = ("scenarios", "a task", "--judge", "scripted:writer.jsonl", "-o", "train.jsonl")
     cases: list[tuple[tuple[str, ...], str]] = [
-        ((*ask, "-o", "train.csv"), "name it .jsonl, or .parquet"),
+        ((*ask, "-o", "train.csv"), "must end in .jsonl or .parquet"),
         ((*ask, "-o", "none/train.jsonl"), "its folder does not exist"),
         ((*ask, "-o", "here.jsonl"), "is a folder; name a file in it"),
         *(((*ask[:3], name, *ask[4:]), "writes no text") for name in ("embedded", "local:x", "profile:x.json")),

@@ -52,14 +52,17 @@ def test_a_study_is_trained_printed_written_and_drawn(study: Calipers) -> None:
 def test_check_and_wrong_configurations_run_nothing(study: Calipers) -> None:
     run = study("train", "order", "--check")
     assert (run.code, "With 20 paired seeds" in run.err) == (0, True)
-    bad = '[training]\nklu = 1\n[judges.a]\n[[arms]]\nname = "a"\njudge = "a"\n'
+    bad = '[training]\nklu = 1\n[judges.a]\n[[arms]]\nname = "a"\n'
     Path("bad.toml").write_text(bad, encoding="utf-8")
+    Path("worse.toml").write_text(f"{bad}judge = 3\n", encoding="utf-8")
     Path("results.json").write_text("{}", encoding="utf-8")
     cases = [
         (("train", "bad.toml", *FEW), "bad.toml:2: "),
+        (("train", "bad.toml", *FEW), "judge: no judge is named"),
+        (("train", "worse.toml", *FEW), "judge=3: it must"),
         (("train", "ordre", *FEW), "Did you mean order?"),
         (("train", "no.toml", *FEW), "no such file"),
-        (("figures", "results.json"), "results.json"),
+        (("figures", "results.json"), "results.json: is not a result file of calipers study train: it has no 'format'"),
     ]
     assert mismatches(study, cases) == []
-    assert sorted(path.name for path in Path().iterdir()) == ["bad.toml", "results.json"]
+    assert sorted(path.name for path in Path().iterdir()) == ["bad.toml", "results.json", "worse.toml"]

@@ -130,11 +130,15 @@ def test_a_name_there_is_not_is_told_the_nearest() -> None:
         assert words in str(refused.value)
 
 
-def test_a_missing_judge_and_an_unknown_flat_name_are_named() -> None:
+def test_a_missing_judge_and_an_unknown_flat_name_are_named(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"^Judge\(\): missing a required argument: 'judge'$"):
         calipers.Judge()  # type: ignore[call-arg]
     with pytest.raises(ConfigError, match=r"unknown option 'ordres'\. Did you mean orders?"):
         calipers.Judge.of({"judge": JUDGE, "ordres": 2})
+    for text, words in (("jugde = 'x'", "'jugde'. Did you mean judge"), ("judge = 'embedded'\norders = 0", "orders=0")):
+        (tmp_path / "my.toml").write_text(text)
+        with pytest.raises(ConfigError, match=f"my.toml: .*{words}"):
+            calipers.Judge.of(tmp_path / "my.toml")
 
 
 def test_a_settings_file_is_taken_as_it_stands_with_names_and_texts_of_flags(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ async def test_what_a_backend_learned_is_there_for_the_next_run_and_each_runs_sn
 
 async def test_a_run_with_settings_of_a_newer_version_is_refused_with_the_remedy(path: Path):
     update(path, "UPDATE runs SET settings = json_set(settings, '$.telepathy', 1)")
-    with pytest.raises(LedgerError, match=r"telepathy.*newer one"):
+    with pytest.raises(LedgerError, match=r"l\.db: .*telepathy.*newer one"):
         await replayed_lines(path)
 
 

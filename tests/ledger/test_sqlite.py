@@ -187,7 +187,8 @@ def test_values_of_another_kind_or_size_are_named_as_damage(tmp_path: Path):
         path = recorded(tmp_path / f"{command}.db")
         changed(statement)(path)
         assert place in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
-        found = CliRunner().invoke(app, [*command.split(), str(path), "-o", str(tmp_path / "o"), "--force"]).exception
+        out = str(tmp_path / f"o{'.parquet' * ('export' in command)}")
+        found = CliRunner().invoke(app, [*command.split(), str(path), "-o", out, "--force"]).exception
         assert isinstance(found, CalipersError), command
 
 

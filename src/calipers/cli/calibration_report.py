@@ -16,6 +16,7 @@ from calipers.calibration.criteria import Agreement, MetaEvaluation
 from calipers.calibration.metrics import METRICS, difference_lines
 from calipers.cli.messages import wrap_for_console, wrap_words
 from calipers.cli.terminal import print_figures, table_console
+from calipers.types.encoding import counted
 
 _WIDTH: Final = 160
 _OF_VERDICTS: Final = {
@@ -139,7 +140,8 @@ def print_meta_evaluation(report: MetaEvaluation) -> None:
     """Print judges of labelled criteria: their balanced F1, also per category, and findings."""
     console = table_console(width=_WIDTH)
     names = short_names(judge.judge for judge in report.judges)
-    title = f"Balanced F1 against {report.labels:,} labels of {report.rows:,} criteria, 95 % interval over completions"
+    labels, criteria = counted(report.labels, "label"), counted(report.rows, "criterion", "criteria")
+    title = f"Balanced F1 against {labels} of {criteria}, 95 % interval over completions"
     heads = ("bal. F1", "", *_OF_VERDICTS.values(), "graded", "ungraded")
     rows = [
         (
@@ -154,7 +156,7 @@ def print_meta_evaluation(report: MetaEvaluation) -> None:
     print_figures(console, title, ("judge",), heads, rows)
     for figures in report.judges:
         for reason, count in figures.reasons.items():
-            unread = f"  {names[figures.judge]}: no verdict {count} times: {reason}"
+            unread = f"  {names[figures.judge]}: no verdict {counted(count, 'time')}: {reason}"
             console.print(wrap_for_console(console, unread), markup=False, soft_wrap=True)
     _print_addresses(console, names)
     for figures in report.judges:

@@ -18,7 +18,7 @@ from calipers.cli.progress import ProgressLine
 from calipers.cli.terminal import Terminal
 from calipers.config.flag_values import read_params, read_price
 from calipers.errors import ConfigError
-from calipers.generation.forms import output_form, response_rows, row_for_main_eval, write_rows
+from calipers.generation.forms import FORMATS, output_form, response_rows, row_for_main_eval, write_rows
 from calipers.generation.models import address_of, find_model
 from calipers.generation.prompts import Prompt, read_prompts
 from calipers.generation.sampling import (
@@ -43,7 +43,7 @@ def generate(prompts: str, out: str, *, strict: bool, **options: Any) -> int:
         )
     resumes = Path(f"{out}.samples.jsonl").is_file()
     beside = {"the file of prompts": prompts}
-    require_replaceable("--out", out, force=options["force"], beside=beside, resumes=resumes)
+    require_replaceable("--out", out, *FORMATS, force=options["force"], beside=beside, resumes=resumes)
     bad = BadLines()
     asked = read_prompts(prompts, key=options["prompt_key"], on_error=None if strict else bad, check=row_for_main_eval)
     heat = {} if options["temperature"] is None else {"temperature": options["temperature"]}

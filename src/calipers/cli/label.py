@@ -74,7 +74,7 @@ def _serve(index: GroupIndex, file: LabelFile, options: dict[str, Any], bad: Bad
     if not len(index):
         raise ConfigError(f"{index.path}: every group has one trajectory, and there is nothing to rank")
     if index.single:
-        print_message(f"{index.single:,} groups have one trajectory and are not shown")
+        print_message(f"Not shown: {counted(index.single, 'group')} of one trajectory")
     session = Session(index, file, annotator, on_error=bad)
     with LabelServer(session, port=options["port"] or 0) as server:
         server.serve_until_interrupted(

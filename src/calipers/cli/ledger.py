@@ -18,7 +18,7 @@ _MOST_NAMED = 20
 
 def export(ledger: str, out: str, run: int | None, *, force: bool) -> int:
     """Write questions and answers to Parquet, and return the exit code."""
-    require_replaceable("--out", out, force=force, beside={"the ledger": ledger})
+    require_replaceable("--out", out, ".parquet", force=force, beside={"the ledger": ledger})
     with read_ledger(ledger) as reader:
         count = write_parquet(reader, Path(out), run)
     print_message(f"{out}: {counted(count, 'question')}")

@@ -22,12 +22,13 @@ from calipers.types import GroupResult
 
 
 def require_replaceable(
-    flag: str, path: str, *, force: bool, beside: Mapping[str, str | None], resumes: bool = False
+    flag: str, path: str, *suffixes: str, force: bool, beside: Mapping[str, str | None], resumes: bool = False
 ) -> None:
     """Raise ConfigError if ``path`` cannot be written, or would destroy a file that is not empty, without ``force``.
 
-    A command that ``resumes`` replaces the file that its interrupted run wrote. ``beside`` maps names for messages to
-    the other files that the command reads or writes; those are never replaced.
+    ``suffixes`` are those of the formats that the command writes; without them it writes text. A command that
+    ``resumes`` replaces the file that its interrupted run wrote. ``beside`` maps names for messages to the other files
+    that the command reads or writes; those are never replaced.
     """
     if path == "-":
         return
@@ -36,8 +37,8 @@ def require_replaceable(
         raise ConfigError(f"{flag} {path}: is a folder; name a file in it")
     if not file.absolute().parent.is_dir():
         raise ConfigError(f"{flag} {path}: its folder does not exist; create it first")
-    if file.suffix.lower() in {".csv", ".tsv", ".gz"}:
-        raise ConfigError(f"{flag} {path}: no command writes {file.suffix} files; most write .jsonl, as --help says")
+    if file.suffix not in suffixes if suffixes else file.suffix.lower() in {".csv", ".tsv", ".gz", ".parquet"}:
+        raise ConfigError(f"{flag} {path}: must end in {' or '.join(suffixes) or '.jsonl, or as --help says'}")
     for name, neighbour in beside.items():
         sides = () if neighbour is None else ("", "-wal", "-shm", "-journal")  # SQLite's files beside a ledger
         if any(_same(path, f"{neighbour}{side}") for side in sides):

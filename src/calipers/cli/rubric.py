@@ -44,7 +44,7 @@ def check(file: str, **options: Any) -> int:
         text = f"{criterion.text} ({', '.join(marks)})" if marks else criterion.text
         click.echo(f"{printable(criterion.id):{width}}  {criterion.points:>+6g}  {printable(' '.join(text.split()))}")
     lowest = lowest_score(rubric, "healthbench")
-    click.echo(f"{len(rubric.criteria)} criteria; scores from {lowest:.3g} to 1 (healthbench)")
+    click.echo(f"{counted(len(rubric.criteria), 'criterion', 'criteria')}; scores from {lowest:.3g} to 1 (healthbench)")
     return 0 if options["on"] is None else asyncio.run(_audit(rubric, options["on"], options))
 
 
@@ -102,7 +102,7 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
         )
     for problem in (*problems, *result.problems):
         print_message(f"Warning: {problem}")
-    summary = f"{result.proposed} proposals, {len(result.kept)} criteria kept, {len(result.dropped)} dropped"
+    summary = f"{counted(result.proposed, 'proposal')}, {len(result.kept)} kept, {len(result.dropped)} dropped"
     if not result.kept:
         why = "; ".join(reason_lines(Counter(str(figures.fault()) for _, figures in result.dropped), 3))
         raise InputError(f"no criterion proved useful ({summary}): {why}")

@@ -14,7 +14,7 @@ from calipers.cli.messages import print_message, tells_if_interrupted
 from calipers.cli.options import given_options
 from calipers.cli.output import require_replaceable
 from calipers.errors import ConfigError, InputError
-from calipers.generation.forms import write_rows
+from calipers.generation.forms import FORMATS, write_rows
 from calipers.ledger import open_ledger
 from calipers.scenarios.files import (
     KINDS,
@@ -22,7 +22,6 @@ from calipers.scenarios.files import (
     read_scenarios,
     read_scores,
     read_tools,
-    require_scenario_file,
     split,
     validation_path,
     write_split,
@@ -38,9 +37,8 @@ def write(task: str, out: str, **options: Any) -> int:
         raise ConfigError(f"--judge {options['judge']}: it scores answers and writes no text; name a model that does")
     if Path(task).is_file():
         raise ConfigError(f"{task}: is a file; describe the task in a sentence, or run `calipers scenarios keep`")
-    require_scenario_file(out)
     for path in (out, validation_path(out)):
-        require_replaceable("--out", path, force=options["force"], beside={"the ledger": options["ledger"]})
+        require_replaceable("--out", path, *FORMATS, force=options["force"], beside={"the ledger": options["ledger"]})
     with tells_if_interrupted("Answers are in the ledger: run the same command again to continue."):
         return asyncio.run(_write(task, out, options))
 
@@ -85,10 +83,8 @@ def _print_coverage(made: Made, tools: tuple[Tool, ...]) -> None:
 
 def keep(scenarios: str, result: str, out: str, *, solved: float, force: bool) -> int:
     """Keep the scenarios whose rollouts differ, and return the exit code."""
-    require_scenario_file(out)
-    if out.endswith(".parquet") != scenarios.endswith(".parquet"):
-        raise ConfigError(f"--out {out}: needs the suffix of {scenarios}, because scenarios keep their format")
-    require_replaceable("--out", out, force=force, beside={"SCENARIOS": scenarios, "RESULT": result})
+    form = FORMATS[scenarios.endswith(".parquet")]
+    require_replaceable("--out", out, form, force=force, beside={"SCENARIOS": scenarios, "RESULT": result})
     rows = read_scenarios(scenarios)
     scores, strangers = read_scores(result, rows)
     if strangers:

@@ -20,7 +20,6 @@ from calipers.cli.options import given_options, judge_arguments_of
 from calipers.cli.output import Output, json_line, require_replaceable, write_text
 from calipers.cli.progress import Report
 from calipers.cli.terminal import Terminal
-from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
 from calipers.inputs.records import read_json_lines
@@ -66,16 +65,16 @@ class ScoreRun:
     def require_writable(self) -> None:
         """Raise ConfigError if OUT cannot be written, or must not be replaced."""
         out, options = self.out, self.options
-        if out.lower().endswith(".parquet"):
-            raise ConfigError(f"--out {out}: results are JSON lines; name a .jsonl file")
         beside = {"the groups file": self.groups, "the ledger": options["ledger"]}
         beside |= {"the rubric": options["rubric"], "the file of rules": options["rules"]}
         recorded = self.ledger is not None and ("://" in self.ledger or Path(self.ledger).is_file())
         resumes = self.older is not None or (recorded and self.replaced is not None)
         require_replaceable("--out", out, force=options["force"], beside=beside, resumes=resumes)
 
-    def asked(self, groups: Iterable[TrajectoryGroup]) -> Iterator[TrajectoryGroup]:
+    def read(self, rules: Rules, on_error: Callable[[InputError], None] | None) -> Iterator[TrajectoryGroup]:
         """Yield the groups that are judged: all, or those whose line in OUT does not stay."""
+        reader, strict = self.options["reader"], self.options["strict"]
+        groups = read_groups(self.groups, reader=reader, strict=strict, on_error=on_error, prepare=rules.prepared)
         return (group for group in groups if self.older is None or not self.older.keeps(group))
 
     def resumed(self, groups: Iterator[TrajectoryGroup], judge: Judge) -> Iterator[TrajectoryGroup]:
@@ -119,9 +118,8 @@ async def _score(run: ScoreRun) -> int:
         stack.enter_context(report)
         for warning in await check_or_continue(judge):
             report.say(f"Warning: {warning}")
-        source = read_groups(run.groups, reader=options["reader"], strict=options["strict"], on_error=on_error)
         rules = Rules.of(options, judge)
-        groups = run.resumed(run.asked(rules.prepared(source, on_error)), judge)
+        groups = run.resumed(run.read(rules, on_error), judge)
         output = stack.enter_context(run.older or Output(run.out, kept=run.kept))
         # If the ledger has answers, a judge that refuses every question stops nothing: groups without recorded answers
         # fail.
@@ -143,11 +141,10 @@ async def _score(run: ScoreRun) -> int:
 
 def _print_estimate(run: ScoreRun) -> int:
     options, bad, tokens = run.options, BadLines(), run.options["reply_tokens"]
-    source = read_groups(run.groups, reader=options["reader"], strict=options["strict"], on_error=bad)
 
     def shown(judge: Any) -> Any:
         standards = judge.settings.standards if options["reference"] else None
-        return run.asked(Rules(standards=standards).prepared(source, bad))
+        return run.read(Rules(standards=standards), bad)
 
     arguments = judge_arguments_of(options, ledger=None, debug=False)
     estimate = asyncio.run(estimate_judging(arguments, shown, reply_tokens=tokens))
@@ -229,7 +226,7 @@ def replay(ledger: str, out: str, run: int | None, *, force: bool) -> int:
 async def _replay(location: str, out: str, run: int | None) -> int:
     with open_ledger(location, create=False) as ledger:
         store = Replayer(ledger, run)
-        judge = replaying_judge(Settings.of(store.recorded.settings), store)
+        judge = replaying_judge(store.settings(), store)
         report = Report(Terminal(stderr=True), total=None, live=not _shows_results(out))
         with report, Output(out, kept="Nothing in the ledger has changed.") as output:
             async for result in judge.score_groups(store.groups(), ordered=True):
@@ -270,30 +267,14 @@ class Rules:
             return judge
         return Hybrid(judge, checks=self.rules.constraints_of, gates=self.rules.gates, **self.settings)
 
-    def prepared(
-        self, groups: Iterable[TrajectoryGroup], on_error: Callable[[InputError], None] | None
-    ) -> Iterator[TrajectoryGroup]:
-        """Yield the groups as they are judged. For one whose rules cannot be read, pass an error to ``on_error``.
+    def prepared(self, group: TrajectoryGroup) -> TrajectoryGroup:
+        """Return the group as it is judged. Raises InputError for one whose rules cannot be read.
 
-        Raises the error if ``on_error`` is None.
+        Its reference answer is added to its rubric, unless that has criteria: they state what an answer needs.
         """
-        for group in groups:
-            judged_by_rubric = True
-            if self.rules is not None:
-                try:
-                    asked = self.rules.constraints_of(group)
-                except InputError as error:
-                    named = InputError(f"group {group.group_id!r}: {error}")
-                    if on_error is None:
-                        raise named from None
-                    on_error(named)
-                    continue
-                judged_by_rubric = asked.judged and not asked.soft
-            yield self._with_reference(group) if judged_by_rubric else group
-
-    def _with_reference(self, group: TrajectoryGroup) -> TrajectoryGroup:
-        """Add a group's reference answer to its rubric, unless that has criteria: they state what an answer needs."""
-        if self.standards is None or isinstance(group.rubric, Rubric):
+        asked = None if self.rules is None else self.rules.constraints_of(group)
+        by_rubric = asked is None or (asked.judged and not asked.soft)
+        if self.standards is None or not by_rubric or isinstance(group.rubric, Rubric):
             return group
         reference = read_standards(group.extra, rubric=False).reference
         if reference is None:

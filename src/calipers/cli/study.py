@@ -132,7 +132,6 @@ def profile(groups: str, judgments: str, out: str, *, force: bool, **more: Any) 
     bad = BadLines()
     judge = measure_profile(groups, judgments, on_error=bad, **more)
     write_text("--out", out, profile_as_text(judge))
-    print_message(
-        f"{judge.name}: {judge.judge}, {judge.asked}, {judge.groups:,} groups. --judge profile:{out} answers like it"
-    )
+    groups = counted(judge.groups, "group")
+    print_message(f"{judge.name}: {judge.judge}, {judge.asked}, {groups}. --judge profile:{out} answers like it")
     return int(bool(bad.count))

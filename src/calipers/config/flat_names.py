@@ -59,18 +59,18 @@ def _settings_in(path: str | Path) -> dict[str, Any]:
         return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         remedy = "name a settings file, or give a mapping such as {'judge': 'embedded'}"
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); {remedy}") from error
+        raise ConfigError(f"cannot be read ({error.strerror}); {remedy}") from error
     except ValueError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+        raise ConfigError(f"not valid TOML: {error}") from error
 
 
-def options_of_settings(given: Mapping[str, Any] | str | Path) -> dict[str, Any]:
-    """Return a judge's options by flat names from ``given``, whose names and values may also be those of calipers.toml.
+def arguments_of_settings(given: Mapping[str, Any] | str | Path) -> dict[str, Any]:
+    """Return the arguments of ``Judge`` from ``given``, whose names and values may also be those of calipers.toml.
 
     ``given`` may be the path of such a file.
 
     There ``weights`` is text ("2,1,1"), as after a flag, and ``param`` is a flag's name. Raises ConfigError for what is
-    no mapping, without a judge, and for a text that cannot be read.
+    no mapping, an unknown name, none of a judge, and a text that cannot be read.
     """
     given = _settings_in(given) if isinstance(given, str | Path) else given
     if not isinstance(given, Mapping):
@@ -88,9 +88,11 @@ def options_of_settings(given: Mapping[str, Any] | str | Path) -> dict[str, Any]
             values[option.key] = not value
         else:
             values[option.key] = _from_texts(option, value)
-    if "judge" not in values:
+    arguments = judge_arguments(values)
+    if "judge" not in arguments:
         raise ConfigError("no judge is named: give one, as in judge='embedded'")
-    return values
+    require_switched_on(values)
+    return arguments
 
 
 def _from_text(option: Option, value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.generation.sampling import Answered, Sample
@@ -22,6 +22,9 @@ Form: TypeAlias = Literal["groups", "rows"]
 """``groups``: a groups file, for ``calipers score`` and ``ifeval``. ``rows``: the prompt's row with a ``responses``
 column, for verl's ``main_eval``.
 """
+
+FORMATS: Final = (".jsonl", ".parquet")
+"""The suffixes of files of responses."""
 
 
 def output_form(out: str) -> Form:

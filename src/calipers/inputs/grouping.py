@@ -52,6 +52,7 @@ def read_groups(
     reader: str | None = None,
     strict: bool = False,
     on_error: Callable[[InputError], None] | None = None,
+    prepare: Callable[[TrajectoryGroup], TrajectoryGroup] | None = None,
 ) -> Iterator[TrajectoryGroup]:
     """Yield the groups of a groups file (``.jsonl``, ``.jsonl.gz``, ``.parquet``) in order; ``-`` reads stdin's JSON
     lines. A ``.json`` file may hold one group or an array of groups.
@@ -59,7 +60,8 @@ def read_groups(
     ``reader`` names a registered reader, which another package may provide; by default the file's suffix selects it. A
     bad line (or Parquet row) goes to ``on_error`` as an InputError naming file, 1-based line and remedy, and is
     skipped; with ``strict``, or without ``on_error``, the error is raised. A line that repeats an earlier ``group_id``
-    is bad; lines without a ``group_id`` get an id derived from their content.
+    is bad; lines without a ``group_id`` get an id derived from their content. ``prepare`` may change each group; an
+    InputError that it raises makes the line a bad one.
 
     Instead of a path, ``path`` may be groups in memory: a list of groups-file objects or of anything else that
     ``score_group`` takes, a pandas data frame, or a Hugging Face dataset whose rows are groups. Where the first row is
@@ -84,12 +86,13 @@ def read_groups(
     if first is None:
         raise InputError(f"holds no groups; expected {_SHAPE}", source=source)
     seen: dict[int, int] = {}
-    yield from records.convert_rows(
-        chain([first], rows),
-        lambda value, line: _group(value, line, seen),
-        source=source,
-        on_error=None if strict else on_error,
-    )
+
+    def converted(value: object, line: int) -> TrajectoryGroup:
+        group = _group(value, line, seen)
+        return group if prepare is None else prepare(group)
+
+    on_error = None if strict else on_error
+    yield from records.convert_rows(chain([first], rows), converted, source=source, on_error=on_error)
 
 
 def _group_rows(rows: Iterator[tuple[int, object]], source: str) -> Iterator[tuple[int, object]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from calipers._version import __version__
-from calipers.config.flat_names import judge_arguments, options_of_settings, require_switched_on, takes_options
+from calipers.config.flat_names import arguments_of_settings, takes_options
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
@@ -133,9 +133,10 @@ class Judge:
 
         Raises ConfigError as the constructor does, and for an unknown name.
         """
-        flat = options_of_settings(options)
-        require_switched_on(flat)
-        return cls(**judge_arguments(flat))
+        try:
+            return cls(**arguments_of_settings(options))
+        except ConfigError as error:
+            raise ConfigError(f"{options}: {error}") if isinstance(options, str | Path) else error from None
 
     def __repr__(self) -> str:
         """Show the judges' names, without passwords, and how a group is asked about."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
@@ -14,6 +15,7 @@ from calipers.ledger.database import ANSWERS, ReadableLedger, checksum
 from calipers.types import Comparison, Completion, FailedCalls, Judgment, Logprobs, Rating, Usage, Verdict
 from calipers.types.encoding import finite_number, to_json_text
 
+_log = logging.getLogger(__name__)
 _ANSWER: Final = f"SELECT {', '.join(ANSWERS.columns)}, checksum FROM answers WHERE key = ?"  # noqa: S608 - our columns
 ATTEMPT: Final = "~"
 """What stands between the key of a request and the number of a later attempt, if the first gave no verdict."""
@@ -175,7 +177,7 @@ def settings_of_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -
     What was learned before a run is not compared.
     """
     chosen = _chosen_by_user(json.loads(json.dumps(settings)))
-    return next((recorded for _, recorded in _runs(ledger) if _chosen_by_user(recorded) == chosen), None)
+    return next((run for _, run in _runs(ledger, logging.WARNING) if _chosen_by_user(run) == chosen), None)
 
 
 def is_repeat(ledger: ReadableLedger, settings: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
@@ -195,9 +197,15 @@ def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "judges": judges, "experience": None, "windows": []}
 
 
-def _runs(ledger: ReadableLedger) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _runs(ledger: ReadableLedger, level: int = logging.DEBUG) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the runs of the ledger, the latest first. One whose settings are damaged is logged, and left out."""
     for number, settings in ledger.rows("SELECT id, settings FROM runs ORDER BY id DESC"):
-        yield number, ledger.decoded(settings, recorded_settings)
+        try:
+            recorded = ledger.decoded(settings, recorded_settings)
+        except LedgerError as error:
+            _log.log(level, "run %d teaches this run nothing: %s", number, error)
+        else:
+            yield number, recorded
 
 
 def _groups(ledger: ReadableLedger, run: int) -> Iterator[tuple[frozenset[str], list[Judgment]]]:

@@ -181,11 +181,14 @@ class ReadableLedger(ABC):
         """Return the result of ``make`` for a JSON value from the ledger, which may be compressed.
 
         Raises LedgerError for damage that a database cannot detect: no JSON, or a form that ``make`` does not accept.
+        The error names the ledger.
         """
         try:
             return make(json.loads(decompress_text(stored)))
         except (TypeError, LookupError, AttributeError, RecursionError, *Damaged) as error:
             raise self.damaged() from error
+        except LedgerError as error:
+            raise LedgerError(f"{self.name}: {error}") from None
 
     def damaged(self) -> LedgerError:
         """Return the LedgerError for contents that calipers did not write."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from calipers.config.settings import Settings
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend, Store
 from calipers.ledger.answers import ATTEMPT, find_answer, find_failure, find_run
@@ -26,6 +27,11 @@ class Replayer(Store):
         self._ledger = ledger
         self.recorded = find_run(ledger, run)
         self._numbers: deque[int] = deque()
+
+    def settings(self) -> Settings:
+        """Return the settings of the run that is replayed. Raises LedgerError for damaged ones."""
+        [(settings,)] = self._ledger.rows("SELECT settings FROM runs WHERE id = ?", (self.recorded.id,))
+        return self._ledger.decoded(settings, Settings.of)
 
     def groups(self) -> Iterator[Mapping[str, Any]]:
         """Yield the groups of the ledger's run in input order, as in a groups file. ``begin`` returns their numbers in

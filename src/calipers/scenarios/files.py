@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from calipers.errors import ConfigError, InputError
+from calipers.errors import InputError
 from calipers.generation.forms import write_rows
 from calipers.inputs.parts import openai_tool_definitions
 from calipers.inputs.records import parquet_rows, read_json_lines
@@ -19,12 +19,6 @@ from calipers.types import Tool
 from calipers.types.encoding import finite_number
 
 _WITHOUT_SCORE = frozenset(("failed", "abstained"))
-
-
-def require_scenario_file(out: str) -> None:
-    """Raise ConfigError unless scenarios can be written to a file of this name."""
-    if not out.endswith((".jsonl", ".parquet")):
-        raise ConfigError(f"--out {out}: name it .jsonl, or .parquet for verl")
 
 
 def validation_path(out: str) -> str:

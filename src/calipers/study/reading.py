@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from calipers.config.option import did_you_mean, options_of
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, InputError
 
 Made = TypeVar("Made")
 Place: TypeAlias = tuple[str | int, ...]
@@ -36,29 +36,29 @@ class TomlFile:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file. Raises ConfigError if it is no regular file of TOML."""
+        """Read a file. Raises InputError if it is no regular file of TOML."""
         try:
             if not path.is_file():
-                raise ConfigError(f"{path}: there is no such file")
+                raise InputError(f"{path}: there is no such file")
             if path.stat().st_size > _LARGEST:
-                raise ConfigError(f"{path}: it is larger than {_LARGEST:,} bytes; no such file is")
+                raise InputError(f"{path}: it is larger than {_LARGEST:,} bytes; no such file is")
             text = path.read_text(encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:
-            raise ConfigError(f"{path}: it is not UTF-8 text") from error
+            raise InputError(f"{path}: it is not UTF-8 text") from error
         return cls.parse(text, str(path))
 
     @classmethod
     def parse(cls, text: str, name: str) -> Self:
-        """Read a text. Raises ConfigError if it is no TOML."""
+        """Read a text. Raises InputError if it is no TOML."""
         try:
             return cls(name, text, tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
             at = _AT.fullmatch(str(error))
-            raise ConfigError(f"{name}:{at[2]}: not valid TOML: {at[1]}" if at else f"{name}: {error}") from error
+            raise InputError(f"{name}:{at[2]}: not valid TOML: {at[1]}" if at else f"{name}: {error}") from error
         except (RecursionError, ValueError) as error:  # nested too deeply, or a number of thousands of digits
-            raise ConfigError(f"{name}: not valid TOML: {error}") from error
+            raise InputError(f"{name}: not valid TOML: {error}") from error
 
     def note(self, problem: str, *place: str | int) -> None:
         """Note what is wrong at a place in the file, which is then named with its line."""
@@ -103,13 +103,11 @@ class TomlFile:
             )
 
     def require_none_wrong(self) -> None:
-        """Raise ConfigError with all problems that were noted."""
+        """Raise InputError with all problems that were noted."""
         if len(self.problems) == 1:
-            raise ConfigError(self.problems[0])
+            raise InputError(self.problems[0])
         if self.problems:
-            raise ConfigError(
-                f"{len(self.problems)} problems:" + "".join(f"\n  {problem}" for problem in self.problems)
-            )
+            raise InputError(f"{len(self.problems)} problems:" + "".join(f"\n  {problem}" for problem in self.problems))
 
 
 def lines_of(text: str) -> dict[Place, int]:

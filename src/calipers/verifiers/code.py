@@ -15,7 +15,7 @@ from typing import Any
 
 from calipers.errors import ConfigError, InputError
 from calipers.types import Verdict
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import counted, finite_number
 from calipers.verifiers.answer import AnswerVerifier, excerpt, last_code_block
 from calipers.verifiers.sandbox import Job, Limits, Outcome, Sandbox
 from calipers.verifiers.sandbox.messages import UnplainError, decode_plain, encode_plain
@@ -79,7 +79,7 @@ class CodeTests(AnswerVerifier):
             if verdict.met is False:
                 return verdict
             unclear = unclear or (verdict if verdict.met is None else None)
-        return unclear or Verdict(True, f"{len(self.cases)} cases passed")
+        return unclear or Verdict(True, f"{counted(len(self.cases), 'case')} passed")
 
     def _verdict(self, case: Call | Run, outcome: Outcome, where: str) -> Verdict:
         if outcome.failure is not None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from calipers.errors import ConfigError
 from calipers.types import Trajectory, Verdict
+from calipers.types.encoding import counted
 from calipers.verifiers.answer import message_text
 
 
@@ -31,7 +32,7 @@ class ToolCalled:
         fitting = sum(_includes(call.arguments, self.arguments) for call in calls)
         met = fitting >= self.times if self.times else fitting == 0
         with_these = " with these arguments" if self.arguments else ""
-        return Verdict(met, f"{self.name} was called {fitting} times{with_these}")
+        return Verdict(met, f"{self.name} was called {counted(fitting, 'time')}{with_these}")
 
 
 @dataclass(frozen=True, slots=True)

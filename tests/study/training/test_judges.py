@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from calipers import Judge
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, InputError
 from calipers.study.profiles.named import PositionCurve
 from calipers.study.reading import TomlFile
 from calipers.study.training.judges import VICES, ArrivalJudge, Truth, arrival_places, judge_for, vice_of
@@ -88,7 +88,7 @@ def test_a_strangers_file_reads_no_file_and_acts_on_nothing(tmp_path: Path, monk
         ({"options": {"orders": 0}}, "orders"),
     ]
     for judge, said in wrong:
-        with pytest.raises(ConfigError) as error:
+        with pytest.raises(InputError) as error:
             study_of(TomlFile("", "", content_of({"judge": "own"}, judges={"own": judge})), tmp_path / "study")
         assert said in str(error.value), judge
 

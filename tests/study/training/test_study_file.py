@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from calipers.config.option import options_of
-from calipers.errors import CalipersError, ConfigError
+from calipers.errors import CalipersError, InputError
 from calipers.study.reading import TomlFile, lines_of
 from calipers.study.training.settings import (
     ArmTable,
@@ -81,7 +81,7 @@ def test_vary_makes_an_arm_for_each_combination_and_pairs_it_with_the_same_one()
 
 
 def test_what_is_wrong_is_said_at_once_with_its_line():
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(InputError) as error:
         study_of_text(
             'setps = 3\n[training]\nkl = -1\n[judges.a]\nvices = 3\n[[arms]]\nname = "one"\njudge = "b"\n'
             '[[arms]]\nname = "../../one"\njudge = "a"\nagainst = "noone"\n'
@@ -114,7 +114,7 @@ def test_a_file_is_read_and_an_unknown_name_is_refused(tmp_path: Path):
         ("no.toml", "no such file"),
         (str(tmp_path), "no such file"),
     ):
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(CalipersError, match=said):
             read_study(name)
 
 
@@ -163,6 +163,6 @@ def test_what_is_no_sound_file_is_refused(tmp_path: Path):
     (tmp_path / "large").write_bytes(b"#" * (2**20 + 1))
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("text", "bytes", "deep", "digits", "pipe", "large", "loop", "missing", "."):
-        with pytest.raises(ConfigError) as error:
+        with pytest.raises(InputError) as error:
             TomlFile.read(tmp_path / name)
         assert str(tmp_path) in str(error.value), name

@@ -177,7 +177,7 @@ class _Arms:
         judge = self.judges.get(name) if isinstance(name, str) else None
         if judge is None:
             hint = did_you_mean(str(name)[:60], self.judges) if self.judges else " Write [judges.NAME] tables."
-            self.file.note(f"there is no judge {name!r:.60}.{hint}", *place)
+            self.file.note(f"{f'there is no judge {name!r:.60}' if name else 'no judge is named'}.{hint}", *place)
         return judge or JudgeTable()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calipers.registry import import_library
+from calipers.registry import load_object
 from calipers.trainers.verl.eval import compute_score
 
 __all__ = ["AgentLoopManager", "compute_score"]
@@ -18,5 +18,4 @@ def __getattr__(name: str) -> Any:
     """Return the subclass of verl's manager, imported when first used. Raises ConfigError if verl is not installed."""
     if name != "AgentLoopManager":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    needed = "needs verl's V1 trainer: pip install 'calipers[verl]', on Python 3.12 or older"
-    return import_library("calipers.trainers.verl.agent_loop", remedy=f"{__name__}.{name} {needed}").AgentLoopManager
+    return load_object("calipers.trainers.verl.agent_loop:AgentLoopManager")

@@ -13,11 +13,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Final
 
-import ray
-from omegaconf import OmegaConf
-from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
-
 from calipers.errors import CalipersError, ConfigError
+from calipers.registry import import_library
 from calipers.trainers.cohorts import Cohorts, MemberResult
 from calipers.trainers.run import JudgedRun
 from calipers.trainers.verl.judging import (
@@ -31,7 +28,10 @@ from calipers.trainers.verl.judging import (
 )
 
 _log = logging.getLogger(__name__)
-_VerlWorker: Any = AgentLoopWorkerTQ.__ray_metadata__.modified_class
+_NEEDED: Final = "calipers' agent loop needs verl's V1 trainer: pip install 'calipers[verl]', on Python 3.12 or older"
+ray, omegaconf, v1 = (import_library(name, remedy=_NEEDED) for name in ("ray", "omegaconf", "verl.trainer.ppo.v1"))
+_VerlManager: Any = v1.AgentLoopManagerTQ
+_VerlWorker: Any = v1.AgentLoopWorkerTQ.__ray_metadata__.modified_class
 _METHODS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
 
 
@@ -140,7 +140,7 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
             _log.warning("%s is left out of its group: %s", name, result.reason)
 
 
-class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no types
+class AgentLoopManager(_VerlManager):  # type: ignore[misc]  # verl has no types
     """verl's agent-loop manager with JudgingWorkers, for ``actor_rollout_ref.rollout.agent.agent_loop_manager_class``.
 
     The judge's settings are the table ``calipers`` of verl's configuration. Raises ConfigError, before any rollout, for
@@ -165,8 +165,9 @@ class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no
 
 def settings_in_config(config: Any) -> VerlSettings:
     """Return the settings in the ``calipers`` table of verl's configuration. Raises ConfigError if they are invalid."""
-    table = OmegaConf.select(config, "calipers")
-    return read_settings(OmegaConf.to_container(table, resolve=True) if OmegaConf.is_config(table) else table)
+    conf = omegaconf.OmegaConf
+    table = conf.select(config, "calipers")
+    return read_settings(conf.to_container(table, resolve=True) if conf.is_config(table) else table)
 
 
 def require_groups(config: Any, settings: VerlSettings) -> None:
