@@ -236,8 +236,8 @@ class Judge:
             result = restore_empty(result, group) if is_empty else result
             self._learn(answered)
             await store.finish(number, group, result)
-            for watcher in self._watchers:
-                result = watcher.seen(group, result)
+            for seen in self._watchers:
+                result = seen(group, result)
             return result
 
     async def _ask(
