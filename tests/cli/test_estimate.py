@@ -50,7 +50,7 @@ def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Pa
     wrong = calipers("generate", prompts, "-o", "o.jsonl", "--model", "openai/gpt-5-mini", "--max-tokens", 500,
                      "--reply-tokens", 501, "--estimate" )  # fmt: skip
     assert wrong.code == 2
-    assert "--reply-tokens 501: is above --max-tokens 500; raise that or lower it" in wrong.err
+    assert "--reply-tokens 501: is above --max-tokens 500; lower it, or raise --max-tokens" in wrong.err
 
 
 def test_with_resolve_the_most_is_estimated_and_compared_with_the_budget(calipers: Calipers):
@@ -59,7 +59,7 @@ def test_with_resolve_the_most_is_estimated_and_compared_with_the_budget(caliper
                         "--budget", f"calls={calls}", "--estimate")  # fmt: skip
         assert done.code == 0, done.err
         assert "  calls        96\n" in done.out
-        assert "not counted    less, for groups that resolve needs fewer" in done.out
+        assert "not counted    presentations that resolve may save" in done.out
         assert f"budget         calls={calls}: {verdict}\n" in done.out
 
 
@@ -69,7 +69,7 @@ def test_what_an_estimate_cannot_be_of_is_refused(tmp_path: Path, calipers: Cali
     cases = [
         (("score", GROUPS, "-o", "o.jsonl", "--reply-tokens", 100), "--reply-tokens has no effect"),
         (("calibrate", GROUPS, "--judge", "embedded", "--reply-tokens", 100), "--reply-tokens has no effect"),
-        (("calibrate", GROUPS, "--judgments", "j.jsonl", "--estimate"), "--estimate is about judges to query"),
-        (("calibrate", GROUPS, *judges, "--price", "1,2", "--estimate"), "--price is for one judge to query"),
+        (("calibrate", GROUPS, "--judgments", "j.jsonl", "--estimate"), "--estimate needs a judge to query"),
+        (("calibrate", GROUPS, *judges, "--price", "1,2", "--estimate"), "--price is for one judge"),
     ]
     assert mismatches(calipers, cases) == []

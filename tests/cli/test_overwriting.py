@@ -81,6 +81,7 @@ def test_a_result_of_another_judge_setting_or_input_is_not_resumed(folder: Path,
         assert calipers(*score).code == 0
         before = (folder / out).read_bytes()
         others = (changed, ("score", "other.jsonl", *score[2:]))
+        assert mismatches(calipers, [(("score", "notes.txt", *score[2:]), "no group in it can be read")]) == []
         assert mismatches(calipers, [(other, "other settings or other groups") for other in others]) == []
         assert (folder / out).read_bytes() == before
         for again in (
@@ -95,6 +96,8 @@ def test_a_result_of_another_judge_setting_or_input_is_not_resumed(folder: Path,
     assert calipers("score", "groups.jsonl", "-o", "c.jsonl", *shared, "3").code == 0
     assert calipers("score", "groups.jsonl", "-o", "a.jsonl", *shared, "2").code == 0
     assert mismatches(calipers, [(("score", "groups.jsonl", "-o", "a.jsonl", *shared, "3"), "another judge")]) == []
+    for out, deadline in (("d.jsonl", "100"), ("e.jsonl", "200"), ("d.jsonl", "100")):  # whose results are the same
+        assert calipers("score", "groups.jsonl", "-o", out, *shared, "3", "--deadline", deadline).code == 0, deadline
 
 
 def test_misspelt_keys_of_groups_and_trajectories_are_pointed_out(folder: Path, calipers: Calipers):

@@ -92,7 +92,7 @@ def read_budget(texts: Sequence[str]) -> dict[str, float]:
         except ValueError:
             raise ConfigError(f"--budget {text}: write {kind}= and a number, as in {_BUDGETS[kind]}") from None
         if kind != "usd" and not budget[kind].is_integer():
-            raise ConfigError(f"--budget {text}: {kind} are counted whole, as in {_BUDGETS[kind]}")
+            raise ConfigError(f"--budget {text}: {kind} must be a whole number, as in {_BUDGETS[kind]}")
     return budget
 
 
