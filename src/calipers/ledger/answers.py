@@ -184,7 +184,8 @@ def is_repeat(ledger: ReadableLedger, settings: Mapping[str, Any], first: Mappin
         "ORDER BY CASE WHEN result = ? THEN 0 ELSE 1 END, id DESC LIMIT 1"
     )
     runs = [ledger.decoded(run, recorded_settings) for (run,) in ledger.rows(query, (to_json_text(first),))]
-    return [*map(_chosen_by_user, runs)] == [_chosen_by_user(json.loads(json.dumps(settings)))]
+    begins = {} if settings["begins_with"] else {"begins_with": None}  # with any group
+    return [_chosen_by_user({**run, **begins}) for run in runs] == [_chosen_by_user(json.loads(json.dumps(settings)))]
 
 
 def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
