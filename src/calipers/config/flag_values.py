@@ -60,7 +60,7 @@ def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, An
             pairs[key] = json.loads(value)
         except (ValueError, RecursionError) as error:  # also of thousands of digits, or nested too deeply
             if value.lstrip().startswith(("{", "[")):
-                raise ConfigError(f'{flag} {text}: not JSON ({error}), which has true, false and "text"') from error
+                raise ConfigError(f'{flag} {text}: not JSON ({error}); write true, false and "text"') from error
             pairs[key] = value
     return pairs
 

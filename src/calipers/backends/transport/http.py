@@ -36,14 +36,15 @@ _CONNECT_SECONDS = 15.0
 """Short, so that a host that drops packets is noticed long before a slow judge would have answered."""
 _OF_ANOTHER_NAME_OR_TIME = {9, 10, 62, 64}
 """OpenSSL's codes for a certificate that is not valid yet or no longer, or for another host or IP address."""
+_START = "start the server, or correct its address (base URL)"
 _KINDS: Final[Mapping[Any, FailureKind]] = {TimeoutError: "timeout", aiohttp.ClientPayloadError: "bad_reply"}
 _CAUSES: Final[Mapping[Any, str]] = {
     aiohttp.ConnectionTimeoutError: "{where} accepts no connection in time: check that the host is right and up",
     TimeoutError: "{where} gave no whole answer within {timeout:g} s: a larger timeout or a lower concurrency may help",
-    aiohttp.ClientConnectorDNSError: "The host name {error.host} cannot be resolved: check its spelling",
+    aiohttp.ClientConnectorDNSError: "{peer}: the host name {error.host} cannot be resolved: check its spelling",
     aiohttp.ClientConnectorCertificateError: "{where} is not trusted here ({error.certificate_error}): {certificate}",
     aiohttp.ClientConnectorSSLError: "{where} does not speak TLS: try an address that begins with http://",
-    aiohttp.ClientConnectorError: "Nothing answers at {peer} ({error.os_error}): {remedy}, or correct its address",
+    aiohttp.ClientConnectorError: "Nothing answers at {peer} ({error.os_error}): {remedy}",
     aiohttp.ClientPayloadError: "{where} broke off or garbled its answer.",
     aiohttp.ClientHttpProxyError: "{where} cannot be reached: the proxy answers HTTP {error.status}",
     aiohttp.ClientResponseError: "{where} does not answer in HTTP: try an address that begins with https://",
@@ -129,7 +130,7 @@ class HttpClient:
         cause, message = next((cause, text) for cause, text in _CAUSES.items() if isinstance(error, cause))
         values = {"timeout": self._timeout, "certificate": _certificate_remedy(error), "peer": peer, "error": error}
         values["where"] = f"{server} (by way of {peer})" if proxy else server
-        values["remedy"] = f"set NO_PROXY={self._base.host}" if proxy else "start the server"
+        values["remedy"] = f"correct its address, or set NO_PROXY={self._base.host}" if proxy else _START
         return TransientError(_KINDS.get(cause, "unreachable"), message.format(**values))
 
 
