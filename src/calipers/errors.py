@@ -37,6 +37,7 @@ class InputError(CalipersError):
         self.source = source
         self.line = line
         where = ":".join(str(part) for part in (source, line) if part is not None)
+        where = where if source else where and f"line {where}"
         super().__init__(f"{where}: {message}" if where else message)
 
 

@@ -158,9 +158,9 @@ def test_where_questions_go_is_in_the_log_once_and_loud_where_the_environment_de
     assert told == [
         (
             "WARNING",
-            "openai/judge is asked at https://gw.example/v1, as OPENAI_BASE_URL says: trajectories and key go there",
+            "openai/judge: trajectories and the key are sent to https://gw.example/v1, as OPENAI_BASE_URL says",
         ),
-        ("INFO", "vllm/judge is asked at http://localhost:8000/v1"),
+        ("INFO", "vllm/judge: requests go to http://localhost:8000/v1"),
     ]
 
 

@@ -81,8 +81,8 @@ def test_a_row_is_read():
 
 
 BAD_ROWS: list[tuple[Any, str]] = [
-    (ROW | {"binary_labels": []}, "binary_labels: must list true or false"),
-    (ROW | {"binary_labels": [1, 0]}, "binary_labels: must list true or false"),
+    (ROW | {"binary_labels": []}, "binary_labels: must be a list of true or false"),
+    (ROW | {"binary_labels": [1, 0]}, "binary_labels: must be a list of true or false"),
     (ROW | {"completion": " "}, "completion: must be text"),
     (ROW | {"rubric": 3}, "rubric: must be text"),
     (ROW | {"prompt": None}, "prompt: must be messages or text"),

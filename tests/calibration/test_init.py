@@ -64,7 +64,7 @@ def test_groups_and_judgments_may_be_data_frames():
 def test_limits_that_cannot_be_meant_are_refused():
     limits: tuple[Any, ...] = ({"token": 20000}, {"tokens": -1}, 20000)
     for limit in limits:
-        with pytest.raises(ConfigError, match="it limits usd, tokens, shown, calls of a group"):
+        with pytest.raises(ConfigError, match="it must be a mapping of usd, tokens, shown, calls"):
             calibrate(GROUPS, [], per_group=limit)
 
 

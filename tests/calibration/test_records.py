@@ -44,7 +44,7 @@ def test_a_full_line_is_read_and_what_was_not_read_is_missing():
     for parsed in (None, {}, {"winner": None}, {"scores": None}):
         record = as_record({"group_id": "g", "judge": "j", "order": ["a", "b"], "parsed": parsed})
         assert (record.scores, record.winner, record.ranking) == (None, None, None)
-    assert "'scores' is not in 'parsed'" in problem_of({"group_id": "g", "judge": "j", "scores": {"a": 1}})
+    assert "'scores' belongs inside 'parsed'" in problem_of({"group_id": "g", "judge": "j", "scores": {"a": 1}})
 
 
 @pytest.mark.parametrize("parsed", [{"scores": {"b": 700, "a": 7, "c": None}}, {"ranking": ["c", "a", "b"]}])

@@ -225,7 +225,7 @@ def test_recorded_verdicts_are_reported_as_json_and_as_tables_and_a_bad_row_is_n
     assert judge["recall_met"] == 1.0
     write_rows(labelled / "meta.jsonl", [*LABELLED, LABELLED[0] | {"binary_labels": [1, 0]}])
     done = calipers(*VERDICTS)
-    assert (done.code, "meta.jsonl:13: binary_labels: must list true or false" in done.err) == (1, True)
+    assert (done.code, "meta.jsonl:13: binary_labels: must be a list of true or false" in done.err) == (1, True)
     for words in ("[bold]j", "cluster:why", "no verdict was recorded", "Findings"):
         assert words in done.out
 
@@ -233,7 +233,7 @@ def test_recorded_verdicts_are_reported_as_json_and_as_tables_and_a_bad_row_is_n
 def test_a_mistake_about_criteria_is_one_sentence_before_a_judge_is_paid(labelled: Path, calipers: Calipers) -> None:
     asking = ("calibrate", "meta.jsonl")
     cases = [
-        ((*VERDICTS, "--orders", "2"), "--orders is about groups"),
+        ((*VERDICTS, "--orders", "2"), "--orders is for groups"),
         (asking, "name what to measure"),
         ((*asking, "--judge", "embedded", "--grading", "mode=odd"), "mode='odd'"),
         ((*asking, "--judge", "embedded", "--judge", "openai/gpt-5"), "OPENAI_API_KEY"),

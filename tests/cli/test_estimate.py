@@ -21,6 +21,11 @@ def test_score_says_calls_tokens_and_dollars_needs_no_key_and_leaves_nothing(tmp
     assert rows["budget"].startswith("usd=0.01: not enough: it would take ")
     assert max(map(len, done.out.splitlines())) <= 80
     assert list(tmp_path.iterdir()) == []
+    # Each call reserves up to --max-tokens of reply, so a budget of little more than what is spent loses groups.
+    for most, verdict in ((8192, "not enough: it would take 78% of it and reserve 80%"), (999, "enough: it would ")):
+        judge = ("--judge", "vllm/m@http://127.0.0.1:1/v1", "--price", "0.25,2", "--max-tokens", most)
+        done = calipers("score", GROUPS, "-o", "o.jsonl", *judge, "--budget", "usd=0.02", "--estimate")
+        assert f"budget         usd=0.02: {verdict}" in done.out
     for name, words in (
         ("vllm/m@http://127.0.0.1:1/v1", "price is not known"),
         ("embedded", "in this process"),
@@ -50,7 +55,7 @@ def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Pa
     wrong = calipers("generate", prompts, "-o", "o.jsonl", "--model", "openai/gpt-5-mini", "--max-tokens", 500,
                      "--reply-tokens", 501, "--estimate" )  # fmt: skip
     assert wrong.code == 2
-    assert "--reply-tokens 501: is above --max-tokens 500; raise that or lower it" in wrong.err
+    assert "--reply-tokens 501: is above --max-tokens 500; lower it, or raise --max-tokens" in wrong.err
 
 
 def test_with_resolve_the_most_is_estimated_and_compared_with_the_budget(calipers: Calipers):
@@ -59,7 +64,7 @@ def test_with_resolve_the_most_is_estimated_and_compared_with_the_budget(caliper
                         "--budget", f"calls={calls}", "--estimate")  # fmt: skip
         assert done.code == 0, done.err
         assert "  calls        96\n" in done.out
-        assert "not counted    less, for groups that resolve needs fewer" in done.out
+        assert "not counted    presentations that resolve may save" in done.out
         assert f"budget         calls={calls}: {verdict}\n" in done.out
 
 
@@ -69,7 +74,7 @@ def test_what_an_estimate_cannot_be_of_is_refused(tmp_path: Path, calipers: Cali
     cases = [
         (("score", GROUPS, "-o", "o.jsonl", "--reply-tokens", 100), "--reply-tokens has no effect"),
         (("calibrate", GROUPS, "--judge", "embedded", "--reply-tokens", 100), "--reply-tokens has no effect"),
-        (("calibrate", GROUPS, "--judgments", "j.jsonl", "--estimate"), "--estimate is about judges to query"),
-        (("calibrate", GROUPS, *judges, "--price", "1,2", "--estimate"), "--price is for one judge to query"),
+        (("calibrate", GROUPS, "--judgments", "j.jsonl", "--estimate"), "--estimate needs a judge to query"),
+        (("calibrate", GROUPS, *judges, "--price", "1,2", "--estimate"), "--price is for one judge"),
     ]
     assert mismatches(calipers, cases) == []

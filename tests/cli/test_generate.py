@@ -145,7 +145,7 @@ def test_bad_lines_are_named_and_the_rest_is_done(
     cases: list[tuple[Any, str]] = [
         ({"question": "one"}, "(its fields: question)"),
         ("nonsense", "not JSON"),
-        ({"prompt": []}, "prompt: must be text or a list"),
+        ({"prompt": []}, "prompt: must be text, or a list"),
         ({"prompt": [{"content": "x"}]}, "prompt[0]: must be a message with a role"),
         ({"prompt": [{"role": "user"}]}, "prompt[0]: has no content"),
         ({"prompt": "two", "rubrics": [{"criterion": "x", "pionts": 1}]}, "rubrics: criterion 1: unknown field 'pi"),
@@ -189,6 +189,8 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(calipers: Calipers, 
 def test_a_server_with_several_models_wants_one_named(generate: Calipers, server: FaultyServer, folder: Path) -> None:
     server.get["/v1/models"] = Answer(body={"data": [{"id": "a"}, {"id": "b"}]})
     assert mismatches(generate, [((), "has 2 models (a, b): name one with --model")]) == []
+    server.get["/v1/models"] = Answer(500)
+    assert mismatches(generate, [((), "lists no models: name one with --model")]) == []
     generate("--model", "org/b")
     assert server.posts[0]["model"] == "org/b"
 

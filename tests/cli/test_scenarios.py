@@ -105,7 +105,7 @@ def test_what_is_no_result_of_the_scenarios_is_named(folder: Path, calipers: Cal
         write_rows(folder / "scored.jsonl", [row])
         wrong += mismatches(calipers, [(KEEP, words_)])
     write_rows(folder / "scored.jsonl", [result("a", 0.0, 1.0)])
-    wrong += mismatches(calipers, [((*KEEP[:-1], "kept.parquet"), "give it the same suffix")])
+    wrong += mismatches(calipers, [((*KEEP[:-1], "kept.parquet"), "needs the suffix of")])
     write_rows(folder / "train.jsonl", [{"prompt": "x"}])
     wrong += mismatches(calipers, [(KEEP, "train.jsonl:1: has no id")])
     assert wrong == []

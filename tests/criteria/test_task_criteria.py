@@ -180,7 +180,7 @@ async def test_a_writer_that_cannot_be_reached_leaves_the_judge_without_criteria
 
 
 @pytest.mark.parametrize(("how", "words"), [
-    ("auto", "embedded writes no text: name a model first"), ("always", "one of off, auto"),
+    ("auto", "embedded writes no text: name a model as the first judge"), ("always", "one of off, auto"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_with_a_remedy(how: str, words: str):
     with pytest.raises(ConfigError, match=words):

@@ -57,7 +57,7 @@ def test_written_lines_are_read_back_with_their_numbers(objects: list[dict[str, 
 LINES: list[tuple[bytes, str]] = [
     (b'{"a": }', "column 7, near '{\"a\": }'"),
     (b'{"a": [1,', "not complete JSON"),
-    (b'[{"role": "user"}]', "wrap message lists"),
+    (b'[{"role": "user"}]', "a groups file has"),
     (b'"x"', "is text, not an object"),
     (b'{"a": "\xff"}', "not UTF-8 at byte 8"),
     ('{"a": 1}'.encode("utf-16"), "UTF-16"),

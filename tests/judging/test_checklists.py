@@ -181,6 +181,7 @@ async def test_what_has_no_criteria_fails_and_says_why() -> None:
     assert result.status == "failed"
     assert result.judge_calls == 0
     assert "not graded: no rubric with criteria" in result.warnings[0]
+    assert "not graded: no rubric with criteria" in str(result.trajectories[0].reason)
     for end in (".", "!", "..."):  # the text decides in which order candidates are shown
         first, *others = answers({name: f"{name}{end}" for name in "abcde"}).trajectories
         some = replace(GROUP, trajectories=(replace(first, rubric=RUBRIC), *others))

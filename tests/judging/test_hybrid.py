@@ -157,6 +157,10 @@ async def test_the_judge_is_asked_only_where_something_is_soft_and_about_that() 
     soft = await hybrid.score_group(group_of(ANSWERS, group_id="soft"))
     assert soft.rewards == [1.0, 0.8, 0.0, 0.0]
     assert "- Tone: be kind" in judge.questions[0]
+    by_group = Hybrid(Judge(Counting(SCORES)), checks=lambda group: [contains(group.group_id)])
+    always = Hybrid(Judge(Counting(SCORES)), checks=[contains("a")])
+    group = group_of(ANSWERS, group_id="a")
+    assert await by_group.score_group(group) == await always.score_group(group)
 
 
 async def test_a_check_of_the_callers_own_may_break() -> None:
@@ -195,7 +199,7 @@ def test_settings_that_cannot_work_are_refused() -> None:
         ({"checks": ["regex"]}, "'regex' is not a verifier"), ({"gates": 7}, "gates=7: it must be a list"),
         ({"gates": [7]}, "7 is not a verifier"), ({"checks": 7}, "7 is not a verifier"),
         ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward range"),
-        ({"judge": Judge("embedded", reward="weighted")}, "around 0 with reward='weighted'"),
+        ({"judge": Judge("embedded", reward="weighted")}, "with reward='weighted' the judge's rewards are around 0"),
     ]  # fmt: skip
     for settings, complaint in cases:
         with pytest.raises(ConfigError, match=complaint):

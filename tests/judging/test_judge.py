@@ -315,7 +315,7 @@ def test_settings_that_cannot_work_are_refused_at_once():
         ({"judge": "vllm/a", "budget": {"tokens": 100}}, "does not cover one call"),
         ({"judge": "vllm/a", "budget": {"usd": 1.0}}, "needs the price"),
         ({"judge": "vllm/a", "params": {"max_tokens": 5}}, r"use max_tokens= instead"),
-        ({"judge": "vllm/a", "params": {"stream": True}}, "calipers sets it itself"),
+        ({"judge": "vllm/a", "params": {"stream": True}}, "calipers sets itself"),
         ({"judge": "vllm/a", "api_key": "a\nb"}, "characters that HTTP does not take"),
     ]
     for options, words in cases:

@@ -236,4 +236,4 @@ def test_labels_of_changed_texts_and_of_other_groups_do_not_count_and_are_report
     assert [one["annotator"] for one in line["labels"]] == ["ben"]
     assert len(said) == 2
     assert "'stranger', which is not in" in said[0]
-    assert said[1].startswith(f"{path}: the group 'g' was labelled (ann) when its texts were others")
+    assert said[1].startswith(f"{path}: the texts of the group 'g' have changed since it was labelled (ann)")

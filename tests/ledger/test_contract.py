@@ -156,7 +156,7 @@ async def test_a_reader_sees_the_ledger_as_it_was_when_it_was_opened_and_writes_
     with pytest.raises(LedgerError, match="no such ledger"):
         open_ledger(location, create=False)
     await scored(location, SimulatedJudge(QUALITY), GROUPS[:2])
-    with pytest.raises(LedgerError, match=r"has no run 3 \(recorded: 1\)"):
+    with pytest.raises(LedgerError, match=r"has no run 3; recorded runs: 1"):
         await replayed_lines(location, 3)
     with read_ledger(location) as reader:
         before = reader.rows("SELECT count(*) FROM groups")

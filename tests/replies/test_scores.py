@@ -41,6 +41,8 @@ def test_forms_that_say_one_thing_are_read():
         '{"attempts": {"KB": {"score": 90}, "BC": {"score": 10}}}', '[{"id": "KB", "score/100": 90}, ["BC", 10]]',
         '{"explanations": {"KB": "Style: 30/100, depth: 95/100.", "BC": "30/100 tests"}, "scores": ' + OWN + "}",
         '{"explanations": {"KB": "It scores 3/5 on style."}, "scores": {"KB": 90, "BC": 10}}',
+        '{"explanations": {"KB": "P: 37/100", "BC": "A chance of 3/100, wrong."}, "scores": ' + OWN + "}",
+        '{"explanations": {"KB": "Rating: 90/100", "BC": "Answer: 3/100."}, "scores": ' + OWN + "}",
         '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": "10"}]}',
         '[{"attempt":"KB","score":90,"reason":"KB has 3 errors"},{"attempt":"BC","score":10}]',
         '{"attempts": [{"attempt": "KB", "score": 90}, {"attempt": "BC", "score": 10}]}',
@@ -53,6 +55,7 @@ def test_forms_that_say_one_thing_are_read():
         "{'KB': 90, 'BC': 10,}", '{KB: 90, "BC": 10}', '{"KB": 90, // good\n"BC": 10}',
         '{"scores": {"KB": 90, "BC": 10}',
         "KB: 90\nBC: 10", "Scores:\n- **KB**: 90/100\n- **BC**: 10/100", "KB = 90, BC = 10",
+        "My scores are:\nKB: 90\nBC: 10", "Evaluation results of these attempts:\nKB: 90\nBC: 10",
         '{"scores": ' + OWN + ', "explanations": {"KB": "credit score: 720", "BC": "Unlike KB (score: 90)"}}',
         '{"KB": {"score": 90, "criteria": {"a": {"score": 70}}}, "BC": {"score": 10, "tests": {"KB": 1, "BC": 0}}}',
         '[{"reason": "BC", "score": 90}, {"reason": "KB", "score": 10}]',
@@ -105,6 +108,7 @@ def test_doubt_has_its_reason():
         "| Place | Name | Score |\n|---|---|---|\n| #2 | KB | 90 |\n| #1 | BC | 10 |": "two verdicts",
         '{"scores": ' + OWN + ', "ranking": ["BC", "KB"]}': "not asked for",
         "KB: 42\nBC: 40\nScores: 90, 10": "two verdicts", "The answers were\nKB: 42\nBC: 40": "words around",
+        "My answer is:\nKB: 42\nBC: 40": "words around",
         '{"sorted": true, "scores": [90, 10]}': "not asked for",
         '[{"id": "KB", "score_penalty": 90}, {"id": "BC", "score_penalty": 10}]': "keys that were asked",
         '{"KB": {"score_max": 90, "points": 20}, "BC": {"score_max": 90, "points": 10}}': "keys that were asked",
@@ -226,6 +230,7 @@ def test_words_around_keep_the_values_for_the_next_reply():
     void = [f"{heading}\nKB: 90\nBC: 10\n" for heading in headings]
     void += [f'{{"scores": {OWN}, {note}}}' for note in notes]
     assert [text for text in (*void, OWN + OTHER) if extract_scores(text, IDS, scale=(0, 100)).doubted] == []
+    assert extract_scores(f'{{"scores": {OWN}, "notes": null}}', IDS, scale=(0, 100)).scores == READ
     assert extract_scores("Sure! " + '{"KB": 90}', IDS, scale=(0, 100)).doubted == {}
     assert extract_scores('I cannot judge them. {"KB": 0, "BC": 0}', IDS, scale=(0, 100)).doubted == {}
 

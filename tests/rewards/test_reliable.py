@@ -86,7 +86,7 @@ async def test_a_judge_shrinks_by_its_own_reliability_and_says_where_it_cannot()
     assert shrunk.rewards == pytest.approx([mean + share * (one - mean) for one in known], abs=1e-6)
     assert not [note for note in shrunk.warnings if "reliability" in note]
     once = await calipers.Judge(noisy, reward="shrunk").score_group(group_of(FOUR))
-    assert "reward='shrunk' had no effect of reliability: it is unknown (docs/rewards.md)" in once.warnings
+    assert "reward='shrunk' could not use reliability: it is unknown (docs/rewards.md)" in once.warnings
     assert once.rewards == (await calipers.Judge(noisy).score_group(group_of(FOUR))).rewards
 
 

@@ -104,7 +104,7 @@ async def test_bytes_are_bounded_too(faulty: FaultyServer):
         server.ends.set()
         assert (await waiting)[0].status == 503
     Room(rollouts=1, size=10).require_fits(10)
-    with pytest.raises(ConfigError, match="raise --max-waiting-mb or lower --max-body-mb"):
+    with pytest.raises(ConfigError, match="raise --max-waiting-mb, or lower --max-body-mb"):
         Room(rollouts=1, size=10).require_fits(11)
 
 
@@ -394,8 +394,8 @@ def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(t
     for text, reason in [
         ("", r"tokens\.toml: has no tenant"),
         ("[ann", "not valid TOML"),
-        ('[ann]\ntoken = "x"', r"tokens\.toml: ann: write the name of an environment variable"),
-        (f'ann = "{LONG}"', "write the name of an environment variable"),
+        ('[ann]\ntoken = "x"', r"tokens\.toml: ann: name an environment variable"),
+        (f'ann = "{LONG}"', "name an environment variable"),
         ('ann = "SHORT"', "at least 16 printable ASCII characters"),
         ('"a b" = "LONG"', "letters, digits"),
         ('ann = "LONG"\nbob = "AGAIN"', "ann and bob have the same token"),

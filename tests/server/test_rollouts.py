@@ -14,7 +14,7 @@ from calipers.ledger.sqlite import Ledger
 from calipers.server import collector
 from http_judge import worth
 from served import GROUP, THREE, questions, rewards, rollout, served, until
-from servers.faulty_server import Answer, Asked, FaultyServer
+from servers.faulty_server import Answer, Asked, FaultyServer, error
 
 
 async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(faulty: FaultyServer):
@@ -140,6 +140,16 @@ async def test_a_restart_loses_nothing_that_was_answered(faulty: FaultyServer, t
         (other,) = await server.rollouts({**THREE[0], "messages": THREE[1]["messages"]})
         assert other.status == 409
         assert questions(faulty) == asked
+
+
+async def test_a_group_that_failed_is_judged_after_a_restart(faulty: FaultyServer, tmp_path: Path):
+    ledger = str(tmp_path / "ledger.db")
+    for judge, statuses in ((error(404, "no such model"), {503}), (worth(down="Tell a joke"), {200}), (worth(), {200})):
+        faulty.script(judge)
+        async with served(faulty, ledger=ledger) as server:
+            replies = await server.rollouts(*THREE)
+            assert {one.status for one in replies} == statuses
+    assert rewards(replies) == [0.2, 0.9, 0.55]
 
 
 async def test_old_answers_come_from_the_ledger(faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

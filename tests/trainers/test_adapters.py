@@ -110,7 +110,7 @@ async def test_the_judges_reward_is_added_to_the_rollouts_own_which_must_be_fini
     play = ADAPTERS[adapter].make(Judge(backend))
     assert await play([JOKE], own=1.0) == [pytest.approx([1.2, 1.9])]
     asked = len(backend.asked)
-    with pytest.raises(InputError, match="has a reward of nan of its own"):
+    with pytest.raises(InputError, match="brings a reward of nan"):
         await play([SONG], own=float("nan"))
     assert adapter == "skyrl" or len(backend.asked) == asked  # SkyRL's generator checks them last
 

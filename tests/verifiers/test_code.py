@@ -106,8 +106,8 @@ def test_asserts_become_cases_and_others_would_run_beside_the_code() -> None:
     text = "assert add(1, 2) == 3\nassert add(('a',), [2]) == {'x': -1}\n"
     assert cases_from_asserts(text) == (Call("add", (1, 2), 3), Call("add", (("a",), [2]), {"x": -1}))
     refused = {
-        "assert add(1, 2) == 3\nassert abs(add(1, 2) - 3) < 1e-9": "^2: write `assert f", "x = 1": "^1: write",
-        "assert add(x) == 3": "^1: write", "assert (": "not Python", "assert add(1) == add(1)": "^1: write",
+        "assert add(1, 2) == 3\nassert abs(add(1, 2) - 3) < 1e-9": "line 2: write", "x = 1": "line 1: write",
+        "assert add(x) == 3": "line 1: write", "assert (": "not Python", "assert add(1) == add(1)": "line 1: write",
     }  # fmt: skip
     for text, complaint in refused.items():
         with pytest.raises(InputError, match=complaint):

@@ -68,7 +68,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"all_of": []}, "at least one verifier"),
     ({"exact": {}, "regex": {}}, "a verifier is a name"),
     (7, "a verifier is a name"),
-    ({"code_tests": {"cases": [{"function": "f"}]}}, "cases[0]: write function"),
+    ({"code_tests": {"cases": [{"function": "f"}]}}, "cases[0]: give it function"),
     ({"code_tests": {}}, "cases must be a list"),
     ({"numeric": {"expected": True}}, "expected must be a number"),
     ({"word_count": {"at_most": 2.5}}, "at_most must be a whole number"),

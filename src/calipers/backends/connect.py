@@ -70,7 +70,7 @@ def find_backend(
     name, url_within = split_judge_name(name)
     if url_within is not None:
         if base_url is not None:
-            raise ConfigError(f"{name} has a base URL behind its name already: leave out the other one")
+            raise ConfigError(f"{name} has a base URL behind its name: leave out base_url")
         base_url = url_within
     in_process = _in_process(name)
     if in_process is not None:
@@ -140,9 +140,9 @@ def _not_a_name(name: str) -> str:
 def _log_address(name: str, endpoint: str, named_by: str | None) -> None:
     """Log, once a process, the address of a judge; as a warning if the environment set another address."""
     if named_by is None:
-        _log.info("%s is asked at %s", name, endpoint)
+        _log.info("%s: requests go to %s", name, endpoint)
     else:
-        _log.warning("%s is asked at %s, as %s says: trajectories and key go there", name, endpoint, named_by)
+        _log.warning("%s: trajectories and the key are sent to %s, as %s says", name, endpoint, named_by)
 
 
 def _through_litellm(name: str, base_url: str | None, **options: Any) -> FullBackend:

@@ -137,5 +137,5 @@ def _require_limit(per_group: object) -> None:
     known = get_args(Measure)
     if any(name not in known or (finite_number(most) or 0) <= 0 for name, most in limits.items()):
         raise ConfigError(
-            f"per_group={per_group!r}: it limits {', '.join(known)} of a group, as in {{'tokens': 20000}}"
+            f"per_group={per_group!r}: it must be a mapping of {', '.join(known)}, as in {{'tokens': 20000}}"
         )

@@ -106,7 +106,7 @@ def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
         raise InputError(value)
     labels, category, prompt = (value.get(name) for name in ("binary_labels", "category", "prompt"))
     if not isinstance(labels, list) or not labels or not all(isinstance(label, bool) for label in labels):
-        raise InputError(f"binary_labels: must list true or false, at least one; expected {_ROW}")
+        raise InputError(f"binary_labels: must be a list of true or false, not empty; expected {_ROW}")
     if category is not None and not isinstance(category, str):
         raise InputError(f"category: must be text, not {type_in_words(category)}")
     if isinstance(prompt, str):
@@ -141,7 +141,7 @@ def as_verdict(value: object) -> Verdict:
         raise InputError(f"is not an object; expected {_VERDICT}")
     judge, line, met, reason = (value.get(name) for name in ("judge", "line", "met", "reason"))
     if not isinstance(judge, str) or not judge:
-        raise InputError(f"'judge' must be its name; expected {_VERDICT}")
+        raise InputError(f"'judge' must be the judge's name; expected {_VERDICT}")
     if isinstance(line, bool) or not isinstance(line, int) or line < 1:
         raise InputError(f"'line' is {line!r:.40}: it must be a row's line, counted from 1; expected {_VERDICT}")
     if "met" not in value or not isinstance(met, bool | None):

@@ -166,12 +166,12 @@ def as_record(value: object) -> Record:
     if not isinstance(value, Mapping) or "trajectories" in value:  # a group, or a result
         raise InputError(f"is not a judgment; expected {_SHAPE}")
     if "parsed" not in value and (outside := value.keys() & {"scores", "winner", "ranking"}):
-        raise InputError(f"{outside.pop()!r} is not in 'parsed'; expected {_SHAPE}")
+        raise InputError(f"{outside.pop()!r} belongs inside 'parsed'; expected {_SHAPE}")
     order = value.get("order")
     if order is not None and (not isinstance(order, list | tuple) or not order):
         raise InputError(f"'order' must list the ids as shown; expected {_SHAPE}")
     if value.get("format") is not None and value.get("parsed") is None:
-        raise InputError("'raw_text' is not read: read it with calipers.extract_choice, extract_scores and others")
+        raise InputError("'parsed' is missing: read 'raw_text' with calipers.extract_choice or extract_scores")
     scale = _scale(value.get("scale"))
     ids = _ids(order or (), "order")
     answer = _answer(value.get("parsed"), ids, scale)

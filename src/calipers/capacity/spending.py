@@ -217,7 +217,7 @@ def _beside(options: JudgeOptions, judge: Judge) -> Iterable[str]:
     """Yield what a run may take besides what is counted, or less of, because it depends on answers."""
     yield "calls that are repeated because they fail or cannot be read"
     if options.resolve is not None:
-        yield "less, for groups that resolve needs fewer presentations for: these are the most"
+        yield "presentations that resolve may save"
     if options.criteria.mode != "off":  # type: ignore[union-attr] # JudgeOptions made it a Criteria
         yield "criteria that a model writes: a call for each prompt, and longer questions"
     if judge.settings.tools.names:

@@ -57,7 +57,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     if not options["estimate"] and is_labelled(groups):
         return _measure_criteria(groups, judgments, options, bad, as_json=as_json)
     if is_typed("grading"):
-        raise ConfigError("--grading is for labelled criteria, and GROUPS has groups: leave it out")
+        raise ConfigError("--grading is for labelled criteria, and GROUPS has none: leave it out")
     limit = dict(map(_read_limit, options["per_group"]))
     every = _read_groups(groups, bad, asked=bool(options["judge"]))
     if options["estimate"]:
@@ -91,7 +91,7 @@ def _require_source(judgments: str | None, options: dict[str, Any]) -> None:
     require_estimate(options)
     if not options["judge"]:
         if options["estimate"]:
-            raise ConfigError("--estimate is about judges to query (--judge); reading recorded judgments costs nothing")
+            raise ConfigError("--estimate needs a judge to query (--judge); reading recorded judgments costs nothing")
         if judgments is None:
             raise ConfigError(
                 "name what to measure: a judge to query (--judge), or recorded judgments (--judgments FILE)"
@@ -105,7 +105,7 @@ def _require_source(judgments: str | None, options: dict[str, Any]) -> None:
     if options["price"] is not None and len(options["judge"]) != 1:
         if is_typed("price"):
             raise ConfigError(
-                "--price is for one judge to query: name one with --judge, and measure others by themselves"
+                "--price is for one judge: name one with --judge, and measure other judges in another run"
             )
         options["price"] = None
 
@@ -299,7 +299,7 @@ def _measure_criteria(
 ) -> int:
     """Measure agreement on labelled criteria, print it, and return the exit code."""
     for name in filter(is_typed, _ABOUT_GROUPS):
-        raise ConfigError(f"--{name.replace('_', '-')} is about groups, and {path} holds labelled criteria")
+        raise ConfigError(f"--{name.replace('_', '-')} is for groups, and {path} has labelled criteria: leave it out")
     _require_writable(path, verdicts, options)
     rows = list(read_labelled(path, on_error=bad))
     if not rows:

@@ -16,7 +16,7 @@ from calipers.errors import ConfigError
 def require_estimate(options: Mapping[str, Any]) -> None:
     """Raise ConfigError for ``--reply-tokens`` without ``--estimate``."""
     if options["reply_tokens"] is not None and not options["estimate"]:
-        raise ConfigError("--reply-tokens has no effect without --estimate: give that too, or leave it out")
+        raise ConfigError("--reply-tokens has no effect without --estimate: give both, or neither")
 
 
 def print_estimate(
@@ -48,7 +48,7 @@ def print_estimate(
         click.echo(line)
     beside = [*found.beside]
     if kept is not None and Path(kept).is_file():
-        beside.append(f"less, for what {kept} has already: that is not paid again")
+        beside.append(f"answers that are in {kept} already: they are not paid for again")
     for text in beside if found.spending else ():
         click.echo(f"{'not counted':<14} {text}")
 

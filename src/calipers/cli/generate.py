@@ -69,7 +69,7 @@ def _print_estimate(
 ) -> int:
     tokens, most = options["reply_tokens"], options["max_tokens"]
     if tokens is not None and tokens > most:
-        raise ConfigError(f"--reply-tokens {tokens}: is above --max-tokens {most}; raise that or lower it")
+        raise ConfigError(f"--reply-tokens {tokens}: is above --max-tokens {most}; lower it, or raise --max-tokens")
     address = address_of(options["model"], base_url=options["base_url"])
     spending = []
     if address is not None:

@@ -42,9 +42,9 @@ def label(groups: str, *, as_json: bool, **options: Any) -> int:
 def _require_one_purpose(options: dict[str, Any], *, as_json: bool) -> None:
     named = [flag for flag, key in (("--gold", "gold"), ("--agreement", "agreement")) if options[key]]
     if len(named) > 1:
-        raise ConfigError(f"{' and '.join(named)}: do one at a time")
+        raise ConfigError(f"{' and '.join(named)}: give only one of them")
     if as_json and "--agreement" not in named:
-        raise ConfigError("--json is for --agreement")
+        raise ConfigError("--json has no effect without --agreement: give both, or neither")
 
 
 def _labels_beside(groups: str) -> str:

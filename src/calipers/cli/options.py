@@ -339,9 +339,7 @@ def judge_arguments_of(values: Mapping[str, Any], **more: Any) -> dict[str, Any]
     require_switched_on(options)
     judges = options.get("judge", (EMBEDDED,))
     if len(judges) > 1 and "base_url" in options:
-        raise ConfigError(
-            "--base-url: with several judges write it behind each, as in --judge vllm/qwen3@http://HOST/v1"
-        )
+        raise ConfigError("--base-url is for one judge; for several, write --judge vllm/qwen3@http://HOST/v1 for each")
     if len(judges) > 1 and "price" in options:
         raise ConfigError('--price is for one judge; for a panel give calls={"price": {JUDGE: ...}} in Python')
     return judge_arguments(options | {"judge": judges if len(judges) > 1 else judges[0]} | more)

@@ -36,7 +36,7 @@ def require_replaceable(
         raise ConfigError(f"{flag} {path}: is a folder; name a file in it")
     if not file.absolute().parent.is_dir():
         raise ConfigError(f"{flag} {path}: its folder does not exist; create it first")
-    if file.suffix in {".csv", ".tsv", ".gz"}:
+    if file.suffix.lower() in {".csv", ".tsv", ".gz"}:
         raise ConfigError(f"{flag} {path}: no command writes {file.suffix} files; most write .jsonl, as --help says")
     for name, neighbour in beside.items():
         sides = () if neighbour is None else ("", "-wal", "-shm", "-journal")  # SQLite's files beside a ledger

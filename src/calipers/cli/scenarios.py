@@ -37,7 +37,7 @@ def write(task: str, out: str, **options: Any) -> int:
     if not writes_text(options["judge"]):
         raise ConfigError(f"--judge {options['judge']}: it scores answers and writes no text; name a model that does")
     if Path(task).is_file():
-        raise ConfigError(f"{task}: is a file; describe the task in a sentence, or name `calipers scenarios keep`")
+        raise ConfigError(f"{task}: is a file; describe the task in a sentence, or run `calipers scenarios keep`")
     require_scenario_file(out)
     for path in (out, validation_path(out)):
         require_replaceable("--out", path, force=options["force"], beside={"the ledger": options["ledger"]})
@@ -87,7 +87,7 @@ def keep(scenarios: str, result: str, out: str, *, solved: float, force: bool) -
     """Keep the scenarios whose rollouts differ, and return the exit code."""
     require_scenario_file(out)
     if out.endswith(".parquet") != scenarios.endswith(".parquet"):
-        raise ConfigError(f"--out {out}: scenarios are kept in the form of {scenarios}; give it the same suffix")
+        raise ConfigError(f"--out {out}: needs the suffix of {scenarios}, because scenarios keep their format")
     require_replaceable("--out", out, force=force, beside={"SCENARIOS": scenarios, "RESULT": result})
     rows = read_scenarios(scenarios)
     scores, strangers = read_scores(result, rows)

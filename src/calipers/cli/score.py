@@ -66,7 +66,7 @@ class ScoreRun:
     def require_writable(self) -> None:
         """Raise ConfigError if OUT cannot be written, or must not be replaced."""
         out, options = self.out, self.options
-        if out.endswith(".parquet"):
+        if out.lower().endswith(".parquet"):
             raise ConfigError(f"--out {out}: results are JSON lines; name a .jsonl file")
         beside = {"the groups file": self.groups, "the ledger": options["ledger"]}
         beside |= {"the rubric": options["rubric"], "the file of rules": options["rules"]}
@@ -84,12 +84,12 @@ class ScoreRun:
         if self.replaced is None:
             return groups
         first = next(groups, None)
-        if (first is None and not self.older) or not resumes_run(judge, None if self.older else first, self.replaced):
+        if first is not None and not resumes_run(judge, None if self.older else first, self.replaced):
             raise ConfigError(
                 f"--out {self.out}: has results of another judge, other settings or other groups; name another file, "
                 "or give --force (recorded answers are reused)"
             )
-        return chain(() if first is None else (first,), groups)
+        return groups if first is None else chain((first,), groups)
 
     def add(self, output: Output, result: GroupResult) -> None:
         """Write a group's result, count it, and print it with --verbose."""

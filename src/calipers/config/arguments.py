@@ -87,7 +87,7 @@ def require_params(name: str, value: object) -> None:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise ConfigError(f"{name}={value!r}: it must be a mapping of parameter names to values")
     if reserved := [key for key in OURS if key in value]:
-        raise ConfigError(f"{name}: {', '.join(reserved)} cannot be passed on, calipers sets it itself")
+        raise ConfigError(f"{name}: leave out {', '.join(reserved)}, which calipers sets itself")
     if options := [key for key in _OPTIONS if key in value]:
         raise ConfigError(f"{name}: {options[0]} has an option of its own: use {_OPTIONS[options[0]]}= instead")
     try:

@@ -58,7 +58,7 @@ def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, An
             raise ConfigError(f"{flag} {text}: write KEY=VALUE, as in {example}")
         try:
             pairs[key] = json.loads(value)
-        except (ValueError, RecursionError) as error:  # also of thousands of digits, or nested too deeply
+        except (ValueError, RecursionError) as error:  # also a number of too many digits, or too deep
             if value.lstrip().startswith(("{", "[")):
                 raise ConfigError(f'{flag} {text}: not JSON ({error}); write true, false and "text"') from error
             pairs[key] = value
@@ -94,7 +94,7 @@ def read_budget(texts: Sequence[str]) -> dict[str, float]:
         except ValueError:
             raise ConfigError(f"--budget {text}: write {kind}= and a number, as in {_BUDGETS[kind]}") from None
         if kind != "usd" and not budget[kind].is_integer():
-            raise ConfigError(f"--budget {text}: {kind} are counted whole, as in {_BUDGETS[kind]}")
+            raise ConfigError(f"--budget {text}: {kind} must be a whole number, as in {_BUDGETS[kind]}")
     return budget
 
 

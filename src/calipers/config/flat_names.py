@@ -118,7 +118,7 @@ def require_switched_on(flat: Mapping[str, Any]) -> None:
     most = flat_options()["most"]
     if flat.get("resolve") in (None, False) and flat.get("most") not in (None, most.default):
         raise ConfigError(
-            f"most={flat['most']} has no effect without resolve=: give resolve=0.015 too, or leave it out"
+            f"most={flat['most']} has no effect without resolve=: give resolve=0.015 too, or leave out most="
         )
 
 

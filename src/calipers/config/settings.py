@@ -213,4 +213,4 @@ _IDENTITY: Final = frozenset({"judge", "endpoint", "model"})
 
 
 def _unreadable() -> LedgerError:
-    return LedgerError("the settings of a run in the ledger cannot be read: it is damaged, or was changed by hand")
+    return LedgerError("a run's settings in the ledger are damaged or changed by hand: see `calipers ledger verify`")

@@ -85,7 +85,7 @@ async def _only_model(base_url: str, seconds: float) -> str:
     try:
         await server.check()
         reply = await server.models()
-        listed = json.loads(reply.body).get("data", []) if reply.status == 200 else []
+        listed = json.loads(reply.body if reply.status == 200 else "null").get("data", [])
         names = [row["id"] for row in listed]
     except (BackendError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = f" ({error})" if isinstance(error, BackendError) else ""  # other errors are of the reply's form

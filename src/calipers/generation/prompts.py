@@ -103,7 +103,7 @@ def _messages(row: Mapping[str, Any] | str, key: str | None) -> tuple[Message, .
     if isinstance(value, str):
         value = [{"role": "user", "content": value}]
     if not isinstance(value, list | tuple) or not value:
-        raise InputError(f"{name}: must be text or a list of messages, at least one")
+        raise InputError(f"{name}: must be text, or a list with at least one message")
     for place, message in enumerate(value):
         if not isinstance(message, Mapping) or message.get("role") not in _ROLES:
             raise InputError(

@@ -29,7 +29,7 @@ Row: TypeAlias = tuple[int, dict[str, Any] | str]
 """A 1-based number, with the row's object or its problem as text."""
 
 _SPREAD = (
-    "one JSON object is spread over several lines; write one group a line: `jq -c . FILE` (a list: `jq -c '.[]' FILE`)"
+    "one JSON object is spread over several lines; write one object a line: `jq -c . FILE` (a list: `jq -c '.[]' FILE`)"
 )
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _OTHER_KINDS = {
@@ -188,7 +188,7 @@ def json_value(line: bytes) -> Any:
         problem = _other_kind(line) or f"not UTF-8 at byte {error.start + 1} of the line; save the file as UTF-8"
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()):
-            problem = "not complete JSON: the line ends too early (cut off, or spread over lines); one group a line"
+            problem = "not complete JSON: the line ends too early (cut off, or spread over lines); one object a line"
         else:
             near = text[max(0, error.pos - 10) : error.pos + 20].strip()
             why = f"{error.msg.removesuffix(' at')} at column {error.pos + 1}, near {near!r}"
@@ -212,7 +212,7 @@ def parse_json_line(line: bytes) -> dict[str, Any] | str:
 def _no_object(value: Any, place: str) -> str:
     """Return the problem of an entry of a file that is no object, with the remedy for a list, as of messages."""
     kind = type_in_words(value)
-    hint = '; wrap message lists as {"trajectories": [{"messages": [...]}, ...]}' if kind == "a list" else ""
+    hint = '; a groups file has {"trajectories": [{"messages": [...]}, ...]}' if kind == "a list" else ""
     return f"{place} is {kind}, not an object{hint}"
 
 

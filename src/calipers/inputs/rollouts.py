@@ -209,7 +209,7 @@ def _columns(row: Row) -> list[Row]:
     """
     count = len(row["prompt"])
     if len(row["completion"]) != count:
-        raise InputError(f"'prompt' has {count} entries and 'completion' {len(row['completion'])}")
+        raise InputError(f"'prompt' has {count} entries and 'completion' {len(row['completion'])}; make them equal")
     columns = {key for key, item in row.items() if isinstance(item, list) and len(item) == count}
     extra_columns = columns.difference((*_STEP, "advantages", "advantage", "prompt", "completion"))
     numbers = [key for key in extra_columns if all(isinstance(number, int | float | None) for number in row[key])]
@@ -248,7 +248,7 @@ def _nemo_gym(row: Row) -> list[Rollout]:
     output = answered["output"]
     if output and all(isinstance(items, list) for items in output):  # a list a turn, each with the conversation so far
         if not all(item in output[-1] for earlier in output for item in earlier):
-            raise InputError("has a list of items for each turn, and the last does not repeat the others")
+            raise InputError("has a list of items for each turn, and the last list lacks items of earlier ones")
         output = output[-1]
     ended = {key: answered[key] for key in ("error", "incomplete_details") if answered.get(key)}
     notes = _rest(row, "responses_create_params", "response", "reward") | ({"response": ended} if ended else {})

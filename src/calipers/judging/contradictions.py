@@ -50,7 +50,7 @@ def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> 
 def _about_panel(chosen: Settings, named: Sequence[str | Backend]) -> dict[str, bool]:
     """Return what may be wrong with the options of a panel, in words, and whether it is."""
     judges, first = len(named), named[0] if isinstance(named[0], str) else ""
-    writer = f"{name_without_password(first)} writes no text: name a model first"
+    writer = f"{name_without_password(first)} writes no text: name a model as the first judge"
     panel, quorum, presentations = chosen.panel, chosen.quorum, chosen.orders * chosen.samples
     mode, weights = panel.mode, panel.weights
     is_alone = judges == 1 or mode == "fallback"
@@ -69,7 +69,7 @@ def _about_panel(chosen: Settings, named: Sequence[str | Backend]) -> dict[str, 
         ),
         f"error_correlation= is for {several}": bool(panel.error_correlation) and is_alone,
         f"weights= is for {several}": weights is not None and is_alone,
-        f"weights={weights}: give one for each of the {judges} judges, 0 or more, not all 0": not fits,
+        f"weights={weights}: give a weight to each of the {judges} judges: 0 or more, not all 0": not fits,
     }
 
 

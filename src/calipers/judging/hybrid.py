@@ -32,7 +32,7 @@ from calipers.verifiers.rules import TrajectoryVerdicts, check_group
 
 Combine: TypeAlias = Literal["product", "average", "min", "verif_paper", "verif_code"]
 Code: TypeAlias = Literal["mean", "all"]
-Checks: TypeAlias = Sequence[Verifier] | Callable[[TrajectoryGroup], Constraints]
+Checks: TypeAlias = Sequence[Verifier] | Callable[[TrajectoryGroup], Constraints | Sequence[Verifier]]
 
 _NAMED_COMBINATIONS: Final[Mapping[str, tuple[Code, Combine]]] = {
     "verif_code": ("mean", "product"),
@@ -50,8 +50,8 @@ class Hybrid:
     """A ``judge`` (a Judge, a judge's name, or several) and ``checks``, combined into a reward from 0 to 1.
 
     ``checks`` may be verifiers: they check the trajectories of every group, and the judge scores these as well. Or it
-    is a function from a group to its ``Constraints``. The judge is then asked only about the soft constraints, and not
-    at all if there are none (unless the constraints say ``judged``).
+    is a function from a group to such verifiers, or to its ``Constraints``. With these, the judge is asked only about
+    the soft constraints, and not at all if there are none (unless the constraints say ``judged``).
 
     ``code`` is the rules' score: the share of rules followed (``"mean"``, the default), or 1 if ``"all"`` are followed,
     else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, or one of VerIF's, with the judge's bit:
@@ -98,8 +98,8 @@ class Hybrid:
             raise ConfigError("Hybrid combines parts from 0 to 1: leave the judge's reward range at (0, 1)")
         if reward.kind == "weighted":  # a product with a share of rules would mean nothing
             raise ConfigError(
-                "Hybrid combines parts from 0 to 1, and the judge's rewards are around 0 with reward='weighted': leave "
-                "it out"
+                "Hybrid combines parts from 0 to 1, and with reward='weighted' the judge's rewards are around 0: leave "
+                "reward= out"
             )
         self._combine = combine
         self._code, self._how = _NAMED_COMBINATIONS.get(combine, (code or "mean", combine))
@@ -125,8 +125,9 @@ class Hybrid:
         return self._score(group)
 
     async def _score(self, given: TrajectoryGroup) -> GroupResult:
-        constraints = Constraints(tuple(self._checks)) if isinstance(self._checks, Sequence) else self._checks(given)
-        weighs = isinstance(self._checks, Sequence) or bool(constraints.soft) or constraints.judged
+        checks = self._checks if isinstance(self._checks, Sequence) else self._checks(given)
+        constraints = checks if isinstance(checks, Constraints) else Constraints(tuple(checks), judged=True)
+        weighs = bool(constraints.soft) or constraints.judged
         # Rules may block, so they run in a thread while other groups are judged.
         checked = await asyncio.to_thread(check_group, given, gates=self._gates, rules=tuple(constraints.rules))
         members = [

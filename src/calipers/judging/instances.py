@@ -281,7 +281,7 @@ def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: Judg
     if priors is not None and max(priors.weights or (0.0,)) > RESTS_ON_ONE:
         shares = zip((judge.name for judge in judges), priors.weights or (), strict=True)
         weights = ", ".join(f"{name} {share:.2f}" for name, share in shares)
-        _log.warning("the panel rests on one member; weights learned without labels: %s. Measure it on gold", weights)
+        _log.warning("one judge has most of the weight, learned without labels: %s. Measure it on gold", weights)
     return replace(known, experience=priors)
 
 

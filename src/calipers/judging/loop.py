@@ -35,7 +35,9 @@ from calipers.types import (
 )
 
 _AT_ONCE = 2048
-"""At most so many questions about a group are asked together, and none after them once the budget is spent."""
+"""At most so many questions about a group are asked together, and none after some that a spent budget left unanswered.
+
+A recorded answer needs no budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,11 @@ class QueryLoop:
                 part = asks[start : start + _AT_ONCE]
                 new = (await self._ask(part[0]),) if len(part) == 1 else await self._ask_all(part)
                 answered += new
+                kinds = set[str]()
                 for answer in new:
-                    kind = answer.result.kind if isinstance(answer.result, Failure) else ""
-                    ended = ended or kind == "deadline" or (kind == "budget" and start + _AT_ONCE < len(asks))
-                if ended:
+                    kinds.add(answer.result.kind if isinstance(answer.result, Failure) else "")
+                is_spent = "budget" in kinds and "" not in kinds and start + _AT_ONCE < len(asks)
+                if ended := is_spent or "deadline" in kinds:
                     break
             scores = self._scores(answered)
 

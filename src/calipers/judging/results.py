@@ -111,7 +111,7 @@ def assemble_result(
         reward, status, reason = rewards[index], "scored", None
         if reward is None:
             by_rule = why_rules_left_unscored(view, index, answered) if view.rubrics else None
-            why = why_unscored(index, answered, settings.quorum, scores, rewards)
+            why = why_unscored(index, answered, settings.quorum, scores, rewards, warnings)
             status, reason = ("abstained", by_rule) if by_rule else why
         graded: dict[str, Any] = {}
         if index in criteria:
@@ -144,7 +144,7 @@ def assemble_result(
     if settings.reward.kind in ("shrunk", "weighted") and len(in_order) > 1 and estimated(reliability) is None:
         why_none = "assumed, not estimated" if reliability.basis == "assumed" else "unknown"
         kind = settings.reward.kind
-        all_notes.append(f"reward={kind!r} had no effect of reliability: it is {why_none} (docs/rewards.md)")
+        all_notes.append(f"reward={kind!r} could not use reliability: it is {why_none} (docs/rewards.md)")
     judges = {"judges": _parts_of_judges(answered, settings)} if len(settings.judges) > 1 else {}
     return GroupResult(
         group.group_id,
@@ -330,7 +330,12 @@ def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
 
 
 def why_unscored(
-    index: int, answered: Sequence[Answered], quorum: int, scores: Scores, rewards: Sequence[float | None]
+    index: int,
+    answered: Sequence[Answered],
+    quorum: int,
+    scores: Scores,
+    rewards: Sequence[float | None],
+    warnings: Sequence[str] = (),
 ) -> tuple[TrajectoryStatus, str]:
     """Return the status and reason of a candidate without a reward, from the last answer about it.
 
@@ -340,7 +345,7 @@ def why_unscored(
     answers = [answer for answer in answered if index in answer.ask.members]
     if not answers:
         limits = [a.result.reason for a in answered if isinstance(a.result, Failure) and a.result.kind in OWN_LIMITS]
-        return "failed", limits[0] if limits else "the judge was not asked about it; the group's warnings say why"
+        return "failed", limits[0] if limits else "; ".join(["the judge was not asked about it", *warnings])
     scored = {
         answer.ask.slot
         for answer in answers

@@ -213,8 +213,8 @@ def _with_gold(
         people = ", ".join(sorted({label.annotator for label in stale}))
         on_error(
             InputError(
-                f"the group {group.group_id!r} was labelled ({people}) when its texts were others: these labels do not "
-                "count; label it again",
+                f"the texts of the group {group.group_id!r} have changed since it was labelled ({people}): these "
+                "labels do not count; label it again",
                 source=index.path,
             )
         )

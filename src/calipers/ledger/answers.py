@@ -51,10 +51,14 @@ async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
 
 
 def keys_without_verdict(ledger: ReadableLedger, run: int) -> frozenset[str]:
-    """Return the keys of the ledger's answers without a whole verdict in groups of other runs that lack a reward."""
+    """Return the keys of the ledger's answers without a whole verdict in groups of other runs that lack a reward.
+
+    Where a budget or deadline ended the questions, the answers still await their follow-ups.
+    """
     query = (
         "SELECT asks.key FROM asks JOIN groups ON groups.run = asks.run AND groups.position = asks.position WHERE "
-        "asks.outcome IN ('rejected', 'partial') AND asks.run <> ? AND groups.result LIKE '%\"reward\":null%'"
+        "asks.outcome IN ('rejected', 'partial') AND asks.run <> ? AND groups.result LIKE '%\"reward\":null%' "
+        "AND groups.result NOT LIKE '%the budget is spent: %' AND groups.result NOT LIKE '%s deadline of % s passed%'"
     )
     return frozenset(key for (key,) in ledger.rows(query, (run,)))
 
@@ -115,7 +119,7 @@ def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
     )
     if not rows:
         runs = ", ".join(str(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")) or "none"
-        problem = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
+        problem = "no run is recorded in it" if run is None else f"it has no run {run}; recorded runs: {runs}"
         raise LedgerError(f"{ledger.name}: {problem}.")
     number, version, settings, learned = rows[0]
     return RecordedRun(number, version, ledger.decoded(settings, recorded_settings), ledger.decoded(learned, _objects))
@@ -175,17 +179,16 @@ def settings_of_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -
 
 
 def is_repeat(ledger: ReadableLedger, settings: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
-    """Return whether ``settings`` ask what the ledger's run with this ``first`` result asked.
+    """Return whether ``settings`` ask what one of the ledger's runs with this ``first`` result asked.
 
     If rules decided as well, the ledger does not have the result that was written, and the latest run counts.
     """
-    query = (
-        "SELECT settings FROM runs LEFT JOIN groups ON run = id AND position = 0 "
-        "ORDER BY CASE WHEN result = ? THEN 0 ELSE 1 END, id DESC LIMIT 1"
-    )
-    runs = [ledger.decoded(run, recorded_settings) for (run,) in ledger.rows(query, (to_json_text(first),))]
-    begins = {} if settings["begins_with"] else {"begins_with": None}  # with any group
-    return [_chosen_by_user({**run, **begins}) for run in runs] == [_chosen_by_user(json.loads(json.dumps(settings)))]
+    query = "SELECT settings FROM runs JOIN groups ON run = id AND position = 0 WHERE result = ?"
+    latest = "SELECT settings FROM runs ORDER BY id DESC LIMIT 1"
+    runs = ledger.rows(query, (to_json_text(first),)) or ledger.rows(latest)
+    chosen = _chosen_by_user(json.loads(json.dumps(settings)))
+    begins = {} if chosen["begins_with"] else {"begins_with": None}  # with any group
+    return any(_chosen_by_user(ledger.decoded(run, recorded_settings)) | begins == chosen for (run,) in runs)
 
 
 def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ _REMEDIES: Final = {
     "locked": "Another program has been using it for too long; wait for it or give each process its own.",
     "closed database": "Its Judge was closed: make a new one for further groups, which opens the ledger again.",
     **dict.fromkeys(("not a database", "malformed", "decode"), f"It is not a sound SQLite file. {_DAMAGED}"),
-    "FOREIGN KEY": "`calipers ledger prune` removed this run; start it again.",
+    "FOREIGN KEY": "`calipers ledger prune` removed this run; start it again, `calipers score` with --force.",
     **dict.fromkeys(("readonly", "unable to open"), _NOT_WRITABLE),
 }
 """What to do about an error of SQLite, by words in it."""

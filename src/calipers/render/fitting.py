@@ -155,7 +155,7 @@ class _Question:
         need = self.shortener.least[item]
         reason = (
             f"it is too long for the judge's context window of {self._window.tokens} tokens: {need:,} characters of "
-            "it, its last answer and images included, are never left out"
+            "it cannot be left out, its last answer and its images among them"
         )
         if shown and need <= self._size_for([item]):
             fewer = "protocol='pointwise'" + (", at_once=" if shown > _LEAST_AT_ONCE else "")
@@ -177,8 +177,8 @@ class _Question:
             causes.append((self.shortener.least[item], lost, item))
         _, cause, victim = max(causes, key=lambda known: known[0])
         sizes = (
-            f"The question has about {self._needed} tokens and does not fit a window of {self._window.tokens}, "
-            f"{self._window.tokens - self._allowed} of them for the reply, even with its longest texts cut"
+            f"The question has about {self._needed} tokens. Even with its longest texts cut, it does not fit the "
+            f"context window of {self._window.tokens} tokens, {self._window.tokens - self._allowed} for the reply"
         )
         omitted = {} if victim is None else {victim: self.too_long(victim, count_of_others)}
         return Unfit(Failure("context_window", f"{sizes}: {cause}. {_LARGER.capitalize()}"), omitted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 Scale: TypeAlias = tuple[float, float]
@@ -28,10 +28,10 @@ _AROUND: Final = " \t*_`~\"'[]"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A score on the scale asked for. ``top`` is the top of the scale that the reply stated for it, if it did."""
+    """A score on the scale asked for. ``top`` is that of a scale that the reply stated: 4 and 4/5 of 5 are equal."""
 
     number: float
-    top: float | None = None
+    top: float | None = field(default=None, compare=False)
 
 
 def read_value(raw: object, scale: Scale, top: float | None = None) -> Value | str:

@@ -214,7 +214,11 @@ _SCORED: Final = (
     rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"(?<![^\W_])scores?(?![\w-]){_SCORED}", re.IGNORECASE)
-_OF_HUNDRED: Final = re.compile(r"(?:[:：]|\bof|\A)\W{0,6}(?P<score>\d[\d.]{0,4}\s?(?:/|out of)\s?100)(?!\d|\s?\w)")
+_OF_HUNDRED: Final = re.compile(
+    r"(?:(?<![a-z])(?:score|rating|rated|grade|mark|note|nota|total|overall|verdict|evaluation|оценка|分数?|評価)s?(?:\s(?:is|of))?|\A)"
+    r"\W{0,6}(?P<score>\d[\d.]{0,4}\s?(?:/|out of)\s?100)(?!\d|\s?\w)", re.IGNORECASE
+)  # fmt: skip
+"""A score out of 100, and not an answer: ``a probability of 37/100``."""
 _NAMED: Final = re.compile(r"(?<!\w)(\w+)(?:['’]s)?[\W_]{0,8}\Z")
 
 
@@ -436,6 +440,7 @@ class _Reader:
         reading.surplus |= not all(
             key in _BESIDE
             or self.names.match(key) is not None
+            or value in (None, "")
             or (key.endswith(("id", "ids", "names")) and is_list(value))
             for key, value in fields.items()
         )

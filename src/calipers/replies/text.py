@@ -156,8 +156,9 @@ _FRAME: Final = re.compile(
 """Fences and tags that may stand around a whole verdict."""
 _RULE: Final = re.compile(r"[\s`*_~#|=-]*(?:json\s*)?")
 _INTRODUCTION: Final = re.compile(
-    r"\W{0,6}(?:here\s(?:is|are)\s)?(?:(?:the|my|your|final|overall)\s){0,3}"
-    rf"(?:answer|(?:scores?|verdicts?|evaluations?|ratings?|results?|json)(?:\s(?:for|of)\s(?:the|each|all)\s{NOUN}s?)?)"
+    r"\W{0,6}(?:here\s(?:is|are)\s)?(?:(?:the|my|your|final|overall|evaluation)\s){0,3}"
+    r"(?:answer|(?:scores?|verdicts?|evaluations?|ratings?|results?|json)"
+    rf"(?:\s(?:for|of)\s(?:the|each|all|these)\s{NOUN}s?)?(?:\sare)?)"
     r"\W{0,4}[:：]\W{0,4}",
     re.IGNORECASE,
 )

@@ -131,13 +131,13 @@ def check_rubric(rubric: Rubric) -> None:
             raise ConfigError(f"criteria {first} and {place} have the same id {criterion.id!r}; each needs its own")
         _check_criterion(criterion, f"criterion {place} ({criterion.id!r})")
     if not any(criterion.points for criterion in rubric.criteria):
-        raise ConfigError("all criteria have 0 points, so none of them counts: give one a weight")
+        raise ConfigError("all criteria have 0 points, so none of them counts: give points to at least one")
     _check_sizes([float(criterion.points) for criterion in rubric.criteria])
     positive = any(criterion.points > 0 for criterion in rubric.criteria)
     if not positive and rubric.all_negative == "refuse":
         raise ConfigError(
             "no criterion has positive points, so there is nothing to divide by: add one, or set "
-            'all_negative = "from_one" to begin at 1 and fall with every criterion met'
+            'all_negative = "from_one": the score then begins at 1, and every criterion met lowers it'
         )
     if positive and rubric.all_negative == "from_one":
         raise ConfigError('all_negative = "from_one" is for rubrics without positive points, and this one has some')
@@ -149,7 +149,7 @@ def _check_sizes(points: Sequence[float]) -> None:
     if not math.isfinite(total):
         raise ConfigError("the points of all criteria together are too large for a number: write smaller ones")
     if not math.isfinite(total / min((point for point in points if point > 0), default=1.0)):
-        raise ConfigError("the points of the criteria differ too much in size: no score can be computed of them")
+        raise ConfigError("the points of the criteria differ too much in size: no score can be computed from them")
 
 
 def criteria_as_text(rubric: Rubric) -> str:

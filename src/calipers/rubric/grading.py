@@ -53,7 +53,7 @@ class Grading:
         if not isinstance(self.chunk, int) or isinstance(self.chunk, bool) or self.chunk < 1:
             raise ConfigError(f"grading: chunk={self.chunk!r}: it must be a whole number of criteria, above 0")
         if finite_number(self.coverage) is None or not 0 < self.coverage <= 1:
-            raise ConfigError(f"grading: coverage={self.coverage!r}: it is a share of the weight, above 0, at most 1")
+            raise ConfigError(f"grading: coverage={self.coverage!r}: it must be a share above 0 and at most 1")
         for name in ("show_points", "shuffle", "reasons"):
             _check_choice(name, getattr(self, name), (True, False))
         self._check_grader_prompt()

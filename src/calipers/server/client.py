@@ -310,8 +310,8 @@ def _checked_url(url: str) -> str:
 def _checked_token(token: str) -> str:
     if not token.isascii() or not token.isprintable() or " " in token:
         raise ConfigError(
-            "the server's token must be printable ASCII text without spaces; a line break at its end, as in text that "
-            "was read from a file, must be removed"
+            "the server's token must be printable ASCII text without spaces; if it was read from a "
+            "file, strip the line break at its end"
         )
     return token
 

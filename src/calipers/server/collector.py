@@ -504,7 +504,7 @@ class Collector:
             self._remember(restored)
 
     async def _restored(self, key: Key) -> Group | None:
-        """Return an answered group from the ledger, or None. Raises LedgerError."""
+        """Return an answered group from the ledger, or None; one that failed is judged again. Raises LedgerError."""
         query = "SELECT source, result FROM groups WHERE group_id = ? ORDER BY rowid DESC LIMIT 100"
         if (ledger := self._ledger) is None:
             return None
@@ -512,7 +512,8 @@ class Collector:
             source, result = (ledger.decoded(stored, require_object) for stored in row)
             marked = source.get(_MARK)  # another command may have recorded a group of the same name
             if isinstance(marked, dict) and (marked.get("run"), marked.get("group_id")) == key:
-                return self._of_record(key, marked, as_group(source), result)
+                failed = result.get("status") == "failed"
+                return None if failed else self._of_record(key, marked, as_group(source), result)
         return None
 
     def _of_record(

@@ -140,8 +140,8 @@ class Room:
         """Raise ConfigError unless there is room for a request of ``body`` bytes."""
         if self.most_bytes < body:
             raise ConfigError(
-                f"the server has room for {self.most_bytes} bytes of waiting requests, but takes requests of {body}: "
-                "raise --max-waiting-mb or lower --max-body-mb"
+                f"a request may have {body} bytes, but all waiting requests together only {self.most_bytes}: "
+                "raise --max-waiting-mb, or lower --max-body-mb"
             )
 
     def admit(self, members: int) -> None:
@@ -166,7 +166,7 @@ class Room:
         Raises RefusalError at twice the bound: 429, or 413 for a group that would not fit if it were alone.
         """
         if held + size > 2 * self.most_bytes:
-            why = f"the group has {held + size} bytes with this rollout, and at most {2 * self.most_bytes} may wait: "
+            why = f"with this rollout, the group has {held + size} bytes, and at most {2 * self.most_bytes} may wait: "
             raise RefusalError(413, "too_large", f"{why}send less, or raise the server's --max-waiting-mb")
         if self.taken_bytes + size > 2 * self.most_bytes:
             raise busy(f"{self.taken_bytes} bytes of rollouts are waiting")
@@ -215,7 +215,7 @@ async def read_body(request: Request, most: int, room: Room) -> bytes:
         raise RefusalError(415, "compressed", "the request has a Content-Encoding; send its JSON as it is")
     stated = request.headers.get("content-length", "")
     body = bytearray()
-    too_large = RefusalError(413, "too_large", f"the request is larger than {most} bytes, the server's --max-body-mb")
+    too_large = RefusalError(413, "too_large", f"the request is larger than the server's --max-body-mb ({most} bytes)")
     if stated.isdecimal() and int(stated) > most:
         raise too_large
     try:

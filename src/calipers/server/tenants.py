@@ -56,7 +56,7 @@ def tenants_from(path: Path | None, environ: Mapping[str, str] = os.environ) -> 
         if not _NAME.fullmatch(name):
             raise ConfigError(f"{where}: a tenant's name has up to 64 letters, digits, - and _")
         if not isinstance(variable, str) or variable not in environ:  # it is not shown: it may be the token itself
-            raise ConfigError(f"{where}: write the name of an environment variable that is set, and holds its token")
+            raise ConfigError(f"{where}: name an environment variable that is set to the token of this tenant")
         digest = _digest_of(environ[variable], where)
         if digest in names:
             raise ConfigError(f"{path}: {names[digest]} and {name} have the same token")

@@ -85,7 +85,7 @@ def _arm(arm: Mapping[str, Any], over: Against) -> ArmCurves:
         at, rows = _points(arm["curves"]["step"]), _rows(arm["curves"])
         later = _points(arm["held_out"]["step"])
         if not set(later) - set(at) <= {max(at, default=0.0) + 1}:
-            raise ValueError("held-out prompts have other steps")
+            raise ValueError("held-out prompts have steps that the curves lack")
         at = tuple(sorted({*at, *later}))
         every = {name: _spread(values, _points(arm["curves"]["step"]), at) for name, values in rows.items()}
         every |= {f"{HELD_OUT}{name}": _spread(values, later, at) for name, values in held_out.items()}

@@ -273,7 +273,7 @@ def finite_reward(reward: Any, whose: str) -> float:
     """Return a reward of the engine's own. Raises InputError if it is not finite: it would reach its whole group."""
     number = float(reward or 0.0)
     if not math.isfinite(number):
-        raise InputError(f"{whose} has a reward of {number} of its own, which would reach its whole group")
+        raise InputError(f"{whose} brings a reward of {number}, which would spoil the rewards of its whole group")
     return number
 
 

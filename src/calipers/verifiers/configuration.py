@@ -100,7 +100,7 @@ def _cases(cases: Any) -> tuple[Any, ...]:
                 read.append(Run(stdin, stdout))
             case _:
                 raise ConfigError(
-                    f"code_tests: cases[{place}]: write function, arguments and expected; or stdin and stdout"
+                    f"code_tests: cases[{place}]: give it function, arguments and expected, or stdin and stdout"
                 )
     return tuple(read)
 

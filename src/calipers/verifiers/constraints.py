@@ -163,8 +163,8 @@ class RuleFile:
         soft = self.soft if of_group is None else (*self.soft, *of_group.soft)
         if soft and group.rubric is not None:
             raise InputError(
-                "it has a rubric, and it or the rules file has soft constraints: a judge weighs by only one of them, "
-                "so remove the other"
+                "it has a rubric, and there are soft constraints (its own, or the rules file's): the judge weighs by "
+                "one of the two, so remove the other"
             )
         judged = of_group is None or group.rubric is not None
         notes = unread_standards(group, remedy=_SOFT if soft else _SHOWN if judged else _UNASKED)

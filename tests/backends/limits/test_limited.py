@@ -309,7 +309,7 @@ async def test_each_event_is_logged_once_at_its_level_and_without_texts(caplog: 
     await limited(Server(died())).complete(question())
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING", "DEBUG"]
     assert TEXT not in caplog.text
-    assert "10 calls in a row failed (unreachable last)" in caplog.messages[0]
+    assert "10 calls in a row failed (the last: unreachable)" in caplog.messages[0]
     assert "a call failed (server), attempt 1 of 5" in caplog.messages[-1]
 
 

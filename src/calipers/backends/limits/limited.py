@@ -273,7 +273,7 @@ class _Breaker:
             self.why = error.reworded(str(error))  # without a traceback, which would hold the call's data in memory
             self._test_at = now + self.PAUSE
         _log.warning(
-            "%s: %d calls in a row failed (%s last): it is paused, and tested every %.0f s",
+            "%s is paused, because %d calls in a row failed (the last: %s); a call tests it every %.0f s",
             *(self._judge, self.failed, error.kind, self.PAUSE),
         )
         return None
@@ -284,7 +284,7 @@ class _Breaker:
             self.failed = self._fatal = 0
             paused, self.why = self.why is not None, None
         if paused:
-            _log.warning("%s: it answers again, and calls go on", self._judge)
+            _log.warning("%s answers again, and is no longer paused", self._judge)
 
 
 class Wrapper(FullBackend):

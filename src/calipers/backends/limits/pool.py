@@ -141,6 +141,6 @@ class Pool(FullBackend):
             member.skipped_until = max(member.skipped_until, now + pause)
         if is_new:
             _log.warning(
-                "%s at %s: it fails (%s), and is skipped for %.0f s; other servers are asked instead",
+                "%s at %s fails (%s), and is skipped for %.0f s; other servers are asked instead",
                 *(self.model, member.backend.endpoint, error.kind, pause),
             )

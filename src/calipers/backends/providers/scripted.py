@@ -139,7 +139,7 @@ def _why_wrong(row: Any) -> str:
     if not isinstance(row, Mapping):
         return "a row is an object"
     if unknown := sorted(set(row) - _KEYS.keys()):
-        return f"unknown keys {unknown}; known are {sorted(_KEYS)}"
+        return f"unknown keys {', '.join(unknown)}; known are {', '.join(sorted(_KEYS))}"
     content = [key for key in _CONTENT if key in row]
     if len(content) != 1:
         return f"a row has exactly one of {', '.join(_CONTENT)}, not {content or 'none'}"

@@ -180,7 +180,7 @@ def empty_reply_error(completion: Completion) -> TransientError:
     """Return the error for a server's reply without text. The reply is attached if it ended normally; otherwise it may
     be cut off.
     """
-    error = TransientError("bad_reply", "The judge ended its answer without a word.")
+    error = TransientError("bad_reply", "The judge's answer is empty.")
     return attach_reply(error, completion if completion.finish_reason == "stop" else None)
 
 

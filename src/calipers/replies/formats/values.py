@@ -7,7 +7,7 @@ which the prompt listed them, unless the caller uses those very names.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -30,6 +30,10 @@ _MOST_ROWS: Final = 500
 
 def stated_scores(text: str, ids: Sequence[str], form: Format, own: Scale, *, cut: bool) -> dict[str, Value]:
     """Return the score of each of ``ids``, in the order asked for, on the format's scale. Raises Rejected."""
+
+    def read(numbers: Iterable[str]) -> tuple[Value | str, ...]:
+        return tuple(read_value(re.sub(r"\s(?:out )?of\s", "/", number), own) for number in numbers)
+
     if form.numbers == "one" and len(ids) != 1:
         raise Rejected(f"the format {form.name} has one score, and {len(ids)} were asked for")
     if form.numbers == "listed":
@@ -39,17 +43,14 @@ def stated_scores(text: str, ids: Sequence[str], form: Format, own: Scale, *, cu
         named = re.findall(rf"(?im)^\W*(?:output for )?(?:text|{NOUN})\s#?(\d{{1,2}})\b", marks[0].string)
         if len(named) == len(ids) and named != sorted(named, key=int):
             raise Rejected("scores by position beside names in another order", doubt=True)
-        written, last = [mark["value"] for mark in marks], marks[-1] if marks else None
+        stated, last = read(mark["value"] for mark in marks), marks[-1] if marks else None
     else:
         numbers = rf"{_NUMBER}(?:{_BETWEEN}{_NUMBER}){{{len(ids) - 1}}}"
         pattern = rf"(?P<value>{numbers})(?![\d%]|[.,]\d|\s?[-–/]\s?\d)"
-        stated, last = _agreed(text, form, pattern, lambda match: tuple(re.findall(_NUMBER, match["value"])))
-        written = list(stated)
+        stated, last = _agreed(text, form, pattern, lambda match: read(re.findall(_NUMBER, match["value"])))
     if cut and last is not None and not last.string[last.end() :].strip():
         raise Rejected("the score may be cut off", truncated=True)
-    values = {
-        id_: read_value(re.sub(r"\s(?:out )?of\s", "/", number), own) for id_, number in zip(ids, written, strict=True)
-    }
+    values = dict(zip(ids, stated, strict=True))
     unread = next((reason for reason in values.values() if isinstance(reason, str)), None)
     if unread is not None:
         raise Rejected(unread)

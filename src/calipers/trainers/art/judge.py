@@ -103,9 +103,9 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
 def _unknown(name: str) -> ConfigError:
     known = _OPTIONS.keys() | _SENT | {"extra_body"}
     return ConfigError(
-        f"extra_litellm_params: {name!r} is not read here.{did_you_mean(name, known)} A parameter of the server's goes "
-        "into extra_body=. For what LiteLLM itself does, pass a calipers.Judge or a Backend as judge_model; to "
-        "read replies of another form, parse_response="
+        f"extra_litellm_params: {name!r} is not read here.{did_you_mean(name, known)} Put a parameter of the "
+        "server's into extra_body=. For what LiteLLM itself does, pass a calipers.Judge or a Backend as judge_model. "
+        "To read replies of another form, pass parse_response="
     )
 
 
