@@ -136,8 +136,8 @@ def check_rubric(rubric: Rubric) -> None:
     positive = any(criterion.points > 0 for criterion in rubric.criteria)
     if not positive and rubric.all_negative == "refuse":
         raise ConfigError(
-            "no criterion has positive points, so there is nothing to divide by: add one, or set "
-            'all_negative = "from_one": the score then begins at 1, and every criterion met lowers it'
+            "no criterion has positive points, so there is nothing to divide by. Add such a criterion, or set "
+            'all_negative = "from_one", with which the score begins at 1, and every criterion met lowers it'
         )
     if positive and rubric.all_negative == "from_one":
         raise ConfigError('all_negative = "from_one" is for rubrics without positive points, and this one has some')

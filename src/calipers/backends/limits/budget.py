@@ -234,8 +234,8 @@ class Purse:
             await turn
         if not self._warned:
             self._warned = True
-            _log.warning("calls that the budget does not cover are not made: %s", short)
-        raise PermanentError("budget", f"the budget does not cover the call: {short}", fatal=True)
+            _log.warning("calls beyond the budget are not made: %s", short)
+        raise PermanentError("budget", f"the call is beyond the budget: {short}", fatal=True)
 
     def charge(self, claim: Amount, spent: Amount) -> None:
         """Release the reserved ``claim``, add what the judge's call spent, and wake the calls that wait."""
