@@ -58,7 +58,7 @@ def keys_without_verdict(ledger: ReadableLedger, run: int) -> frozenset[str]:
     query = (
         "SELECT asks.key FROM asks JOIN groups ON groups.run = asks.run AND groups.position = asks.position WHERE "
         "asks.outcome IN ('rejected', 'partial') AND asks.run <> ? AND groups.result LIKE '%\"reward\":null%' "
-        "AND groups.result NOT LIKE '%the call is beyond the budget: %' AND groups.result NOT LIKE '%s deadline of % s passed%'"
+        "AND groups.result NOT LIKE '% is beyond the budget: %' AND groups.result NOT LIKE '%s deadline of % s passed%'"
     )
     return frozenset(key for (key,) in ledger.rows(query, (run,)))
 
