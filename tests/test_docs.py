@@ -289,9 +289,9 @@ def test_the_overview_of_trainers_says_when_a_run_ends_and_what_to_watch() -> No
     usual = ("failure_rate", "parse_failure_rate", "abstention_rate", "flat_group_rate", "position_correlation",
              "length_correlation")  # fmt: skip
     for alarm in DEFAULT_ALARMS:
-        if (name := alarm.metric.removeprefix("judge/")) in usual:
+        if alarm.metric.removeprefix("judge/") in usual:
             limits = {alarm.above, None if alarm.below is None else -alarm.below} - {None}
-            assert f"`{name}`" in overview, alarm
+            assert f"`{alarm.metric}`" in overview, alarm
             assert all(f"{limit:g}" in overview for limit in limits), alarm
 
 

@@ -111,3 +111,15 @@ class PermanentError(BackendError):
         self.limit = limit
         self.prompt = prompt
         super().__init__(kind, message)
+
+
+def without_exit(call: Any) -> Any:
+    """Return a user's function with its exit as an error: an exit ends the event loop, on which a trainer may wait."""
+
+    def calling(*args: Any) -> Any:
+        try:
+            return call(*args)
+        except SystemExit as error:
+            raise CalipersError(f"a watcher or hook ended the run: {error}") from error
+
+    return calling

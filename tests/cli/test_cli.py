@@ -141,6 +141,8 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         ((*SCORE, "--rubric", "none.txt"), "none.txt"),
         ((*SCORE, "--rubric", "groups.jsonl"), "its lines are JSON"),
         ((*SCORE, "--param", "temperature"), "KEY=VALUE"),
+        ((*SCORE, "--param", 'chat_template_kwargs={"a": False}'), "not JSON (Expecting value: line 1 column 7"),
+        ((*SCORE, "--param", "stop=["), "not JSON"),
         ((*SCORE, "--ledger", "postgres://x"), "postgresql://x"),
         ((*SCORE, "--ledger", "mysql://x"), "sqlite:///FILE or postgresql://HOST/DATABASE"),
         ((*SCORE, "--config", "none.toml"), "--config belongs before the command"),

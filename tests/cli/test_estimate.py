@@ -21,6 +21,11 @@ def test_score_says_calls_tokens_and_dollars_needs_no_key_and_leaves_nothing(tmp
     assert rows["budget"].startswith("usd=0.01: not enough: it would take ")
     assert max(map(len, done.out.splitlines())) <= 80
     assert list(tmp_path.iterdir()) == []
+    # Each call reserves up to --max-tokens of reply, so a budget of little more than what is spent loses groups.
+    for most, verdict in ((8192, "not enough: it would take 78% of it and reserve 80%"), (999, "enough: it would ")):
+        limits = ("--price", "0.25,2", "--budget", "usd=0.02", "--max-tokens", most)
+        done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "openai/m", *limits, "--estimate")
+        assert f"budget         usd=0.02: {verdict}" in done.out
     for name, words in (
         ("vllm/m@http://127.0.0.1:1/v1", "price is not known"),
         ("embedded", "in this process"),

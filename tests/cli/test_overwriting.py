@@ -17,6 +17,7 @@ from calipers.types import GroupResult
 from command_line import Calipers, mismatches, read_rows, write_rows
 
 NOTES = "do not lose me\n"
+ONLY = ("--only", "failed")
 
 
 @pytest.fixture(autouse=True)
@@ -101,8 +102,10 @@ def test_a_result_of_another_judge_setting_or_input_is_not_resumed(folder: Path,
         assert (folder / out).read_bytes() == before
         for again in (
             score,
-            (*score, "--only", "failed"),
+            (*score, *ONLY),
+            ("score", "other.jsonl", *score[2:], *ONLY),
             (*score, "--concurrency", "2"),
+            (*changed, *ONLY, "--force"),
             (*changed, "--force"),
             changed,
         ):
@@ -158,23 +161,27 @@ def test_only_what_failed_is_judged_again_and_no_other_line_is_lost(folder: Path
     gone["group_id"] = "gone"
     failed["trajectories"] = failed["trajectories"][::-1]  # ids are found in any order
     write_rows(out, [{**rows[0], "kept": 1}, failed, moved, gone])
-    run = calipers("score", "groups.jsonl", "-o", "o.jsonl", "--only", "failed")
+    score, gone_ledger = ("score", "groups.jsonl", "-o", "o.jsonl", *ONLY), ("--ledger", "none.db")
+    others = [((*score, "--orders", "2"), "of another judge, other settings"), ((*score, *gone_ledger), "not exist")]
+    assert mismatches(calipers, others) == []
+    run = calipers(*score)
     assert (run.code, read_rows(out)) == (0, [{**rows[0], "kept": 1}, rows[1], moved, gone, *rows[2:]])
     before = out.read_bytes()
     cases: list[tuple[tuple[str, ...], str]] = []
     for name in ("new", "-", "odd"):
         why = "odd:5: no result" if name == "odd" else "holds no results"
-        cases.append((("score", "groups.jsonl", "-o", name, "--only", "failed"), why))
+        cases.append((("score", "groups.jsonl", "-o", name, *ONLY), why))
     (folder / "odd").write_bytes(b"".join(before.splitlines(keepends=True)[:4]) + b'{"group_id": "x"}\n')
     assert mismatches(calipers, cases) == []
     (folder / "bad.jsonl").write_text((folder / "groups.jsonl").read_text().splitlines()[0] + "\n{\n")
-    run = calipers("score", "bad.jsonl", "-o", "o.jsonl", "--only", "failed")
+    run = calipers("score", "bad.jsonl", "-o", "o.jsonl", *ONLY)
     assert (run.code, "bad.jsonl:2" in run.err, out.read_bytes()) == (1, True, before)
 
 
 def test_a_run_that_judges_no_group_is_not_recorded(folder: Path, calipers: Calipers):
     """It would be the latest: a replay of it writes an empty file."""
     assert calipers("score", "groups.jsonl", "-o", "o.jsonl").code == 0
-    assert calipers("score", "groups.jsonl", "-o", "o.jsonl", "--only", "failed").code == 0
+    done = calipers("score", "groups.jsonl", "-o", "o.jsonl", *ONLY)
+    assert (done.code, len(done.err.splitlines())) == (0, 1)
     assert calipers("replay", "o.jsonl.ledger.db", "-o", "again.jsonl").code == 0
     assert (folder / "again.jsonl").read_bytes() == (folder / "o.jsonl").read_bytes()

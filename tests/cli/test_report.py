@@ -36,7 +36,7 @@ def test_groups_keep_their_texts_and_questions_after_a_later_run_of_some(folder:
     rows = read_rows(folder / "scored.jsonl")
     write_rows(folder / "scored.jsonl", [rows[0], {**rows[1], "status": "failed"}])
     again = ("score", "groups.jsonl", "-o", "scored.jsonl", "--judge", "scripted:replies.jsonl", "--only", "failed")
-    assert calipers(*again).code == 0
+    assert calipers(*again, "--force").code == 0
     assert calipers("report", "scored.jsonl", "-o", "page.html").code == 0
     assert [len(one["questions"] or ()) for one in details_in(Path("page.html"))] == [2, 1]
     assert calipers("report", "scored.jsonl", "scored.jsonl.ledger.db", "--run", 2, "-o", "run.html").code == 0

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import random
+import re
+from pathlib import Path
 
 import pytest
 
+import calipers
 from calipers.errors import ConfigError
-from calipers.monitoring.alarms import Alarm, Rise, raised_alarms
+from calipers.monitoring.alarms import Alarm, Rise, crossed_alarms
+from calipers.monitoring.health import METRICS
+
+BIAS = "judge/length_correlation"
 
 
 def test_it_goes_off_beyond_its_threshold_and_not_at_it():
-    high, low = Alarm("judge/x", above=0.5, groups=1), Alarm("judge/x", below=-0.5, groups=1)
+    high, low = Alarm(BIAS, above=0.5, groups=1), Alarm(BIAS, below=-0.5, groups=1)
     for value, expected in ((0.5, []), (0.51, [high]), (-0.5, []), (-0.6, [low])):
-        assert raised_alarms({"judge/x": value, "judge/groups": 1}, (high, low)) == expected
+        assert crossed_alarms({BIAS: value, "judge/groups": 1}, (high, low)) == (expected, [])
 
 
 def test_few_groups_and_unknown_numbers_alarm_nobody():
-    alarm = Alarm("judge/x", above=0.5, groups=10)
-    assert not alarm.is_raised({"judge/x": 1.0, "judge/groups": 9})
-    assert not alarm.is_raised({"judge/groups": 100})
+    alarm = Alarm(BIAS, above=0.5, groups=10)
+    assert crossed_alarms({BIAS: 1.0, "judge/groups": 9}, (alarm,)) == ([], [alarm])
+    assert crossed_alarms({"judge/groups": 100}, (alarm,)) == ([], [])
 
 
 def first_alarm(values: list[float]) -> int | None:
@@ -56,4 +62,24 @@ def test_a_fall_and_a_constant_are_no_rise():
 def test_what_cannot_work_is_refused():
     for wrong in ({}, {"above": 1.0, "below": 0.0}, {"above": float("nan")}):
         with pytest.raises(ConfigError, match="threshold"):
-            Alarm("judge/x", **wrong)  # type: ignore[arg-type]
+            Alarm(BIAS, **wrong)  # type: ignore[arg-type]
+
+
+def test_an_alarm_on_a_metric_that_no_monitor_has_names_the_nearest():
+    near = {
+        "tie_rate": "judge/tie_rate",
+        "judge/failur_rate": "judge/failure_rate",
+        "judge/attacks/layuot": "judge/attacks/layout",
+        "loss": "health.md",
+    }
+    for name, words in near.items():
+        with pytest.raises(ConfigError, match=words):
+            Alarm(name, above=0.1)
+
+
+def test_the_page_of_health_lists_the_metrics_that_an_alarm_may_be_on():
+    page = (Path(calipers.__file__).parents[2] / "docs" / "health.md").read_text(encoding="utf-8")
+    rows = "".join(re.findall(r"^\| `.+? \|", page.partition("### Alarms")[0], re.MULTILINE))
+    names = {f"judge/{name}" for name in re.findall(r"`(\w+)`", rows.replace("`_p", "`latency_p"))}
+    assert names == {name for name in METRICS if not name.startswith("judge/attacks/")}
+    assert "`attacks/KIND`" in rows

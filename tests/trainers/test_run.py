@@ -146,6 +146,13 @@ def test_interrupt_ends_a_process_that_goes_on_after_every_exception(handler: st
         assert done.returncode == -signal.SIGINT or b"KeyboardInterrupt" in done.stderr
 
 
+async def test_an_exit_of_stop_ends_the_process_and_not_only_its_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted: list[bool] = []
+    monkeypatch.setattr("calipers.trainers.run.interrupt", lambda: interrupted.append(True))
+    await JudgedRun(judge(), patience=1, stop=sys.exit).score([group("lost")])
+    assert interrupted == [True]
+
+
 # --- the log ----------------------------------------------------------------------------------------------------------
 
 

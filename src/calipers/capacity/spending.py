@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from calipers.backends.limits.budget import Pricing, find_pricing, question_bytes
+from calipers.backends.limits.budget import Amount, Pricing, find_pricing, question_bytes
 from calipers.backends.names import name_without_password, split_judge_name
 from calipers.backends.providers.known import provider_of
 from calipers.config.grouped_options import Criteria, Records
@@ -49,14 +49,18 @@ class Spending:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
+    reserved: Amount = field(default_factory=Amount)
+    """The most that a budget reserves for a call beyond what the call takes."""
 
-    def add(self, usage: Usage, pricing: Pricing | None) -> None:
-        """Count one more call."""
+    def add(self, usage: Usage, pricing: Pricing | None, claim: Amount) -> None:
+        """Count one more call, for which a budget reserves ``claim``."""
         self.calls += 1
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
         cost = None if pricing is None else pricing(usage)
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+        tokens, usd = claim.tokens - usage.input_tokens - usage.output_tokens, claim.usd - (cost or 0.0)
+        self.reserved = Amount(0, max(self.reserved.tokens, tokens), max(self.reserved.usd, usd))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ class StandIn(SimulatedJudge):
         whole, per_candidate = REPLY_TOKENS
         reply = self._reply or min(whole + per_candidate * max(1, len(request.keys)), request.max_tokens or math.inf)
         usage = Usage(round(question_bytes(request) / BYTES_A_TOKEN), int(reply))
-        self.spending.add(usage, self._pricing)
+        self.spending.add(usage, self._pricing, Amount.at_most(request, self._pricing))
         return replace(completion, usage=usage)
 
 
@@ -171,7 +175,7 @@ def estimate_generating(
     per_message, before = FRAME_TOKENS
     for request in prompts:
         frame = per_message * len(request.messages) + before
-        spending.add(Usage(round(question_bytes(request) / BYTES_A_TOKEN) + frame, tokens), pricing)
+        spending.add(Usage(round(question_bytes(request) / BYTES_A_TOKEN) + frame, tokens), pricing, Amount())
     return spending
 
 

@@ -74,5 +74,7 @@ def _of_budget(found: Estimate, budget: Mapping[str, float]) -> Iterator[str]:
         takes = amounts[kind]
         verdict = "unknown whether it is enough"
         if takes is not None:
-            verdict = f"{'enough' if takes <= limit else 'not enough'}: it would take {takes / limit:.0%} of it"
+            extra = max((getattr(judge.reserved, kind) for judge in found.spending), default=0)
+            verdict = f"{'enough' if takes + extra <= limit else 'not enough'}: it would take {takes / limit:.0%} of it"
+            verdict += f" and reserve {extra / limit:.0%}" if extra else ""
         yield f"{'budget':<14} {kind}={limit:g}: {verdict}"

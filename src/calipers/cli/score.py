@@ -60,7 +60,7 @@ class ScoreRun:
         self.report = Report(self.console, total=_count_lines(groups), budget=self.budget, live=not _shows_results(out))
         self.bad = BadLines(self.report.say)
         self.older = OlderResults(out, kept=self.kept) if options["only"] else None
-        self.replaced = None if options["force"] or self.older else _first_result(out)
+        self.replaced = None if options["force"] else _first_result(out)
 
     def require_writable(self) -> None:
         """Raise ConfigError if OUT cannot be written, or must not be replaced."""
@@ -68,8 +68,9 @@ class ScoreRun:
         beside = {"the groups file": self.groups, "the ledger": options["ledger"]}
         beside |= {"the rubric": options["rubric"], "the file of rules": options["rules"]}
         recorded = self.ledger is not None and ("://" in self.ledger or Path(self.ledger).is_file())
-        resumes = self.older is not None or (recorded and self.replaced is not None)
-        require_replaceable("--out", out, force=options["force"], beside=beside, resumes=resumes)
+        require_replaceable("--out", out, force=options["force"], beside=beside, resumes=self.replaced is not None)
+        if self.replaced is not None and not recorded:
+            raise ConfigError(f"--out {out}: has results, but {self.ledger} does not exist: give --ledger or --force")
 
     def read(self, rules: Rules, on_error: Callable[[InputError], None] | None) -> Iterator[TrajectoryGroup]:
         """Yield the groups that are judged: all, or those whose line in OUT does not stay."""
@@ -82,7 +83,7 @@ class ScoreRun:
         if self.replaced is None:
             return groups
         first = next(groups, None)
-        if first is not None and not resumes_run(judge, first, self.replaced):
+        if first is not None and not resumes_run(judge, None if self.older else first, self.replaced):
             raise ConfigError(
                 f"--out {self.out}: has results of another judge, other settings or other groups; name another file, "
                 "or give --force (recorded answers are reused)"
@@ -96,11 +97,6 @@ class ScoreRun:
         if self.options["verbose"]:
             width = self.console.width if self.console.is_terminal else None
             self.report.say(describe_result(result, width=width))
-
-    def end(self, *, reused: int) -> int:
-        """Print the summary, and return the exit code: 0 if every trajectory was scored and every line was read."""
-        self.report.summary(bad_lines=self.bad.told if self.bad.count else "", reused=reused, out=self.out)
-        return _exit_code(self.report, bad_lines=self.bad.count)
 
 
 def _exit_code(report: Report, *, bad_lines: int = 0) -> int:
@@ -136,7 +132,9 @@ async def _score(run: ScoreRun) -> int:
         if run.older is not None and not report.groups:
             report.say(f"Every group in {run.out} is scored: nothing was judged.")
         reused = store_of(judge).reused if report.groups else 0  # a run without a group is not recorded
-    return run.end(reused=reused)
+    if report.groups or run.bad.count or run.older is None:
+        report.summary(bad_lines=run.bad.told if run.bad.count else "", reused=reused, out=run.out)
+    return _exit_code(report, bad_lines=run.bad.count)
 
 
 def _print_estimate(run: ScoreRun) -> int:

@@ -58,7 +58,9 @@ def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, An
             raise ConfigError(f"{flag} {text}: write KEY=VALUE, as in {example}")
         try:
             pairs[key] = json.loads(value)
-        except (ValueError, RecursionError):  # not JSON, an integer of thousands of digits, or nested too deeply
+        except (ValueError, RecursionError) as error:  # also a number of too many digits, or too deep
+            if value.lstrip().startswith(("{", "[")):
+                raise ConfigError(f'{flag} {text}: not JSON ({error}); write true, false and "text"') from error
             pairs[key] = value
     return pairs
 

@@ -5,7 +5,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from calipers import registry
@@ -16,8 +16,9 @@ from calipers.aggregators.resolution import StoppingRule
 from calipers.aggregators.two_way import TwoWay, two_way
 from calipers.config.grouped_options import Observer, Records
 from calipers.config.settings import Settings
+from calipers.errors import without_exit
 from calipers.guard.canary import CanaryAmong, CanaryFirst
-from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform, Watcher
+from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform
 from calipers.judging.loop import Strategies
 from calipers.planners.first_asks import Chunks, FirstAsks
 from calipers.planners.follow_ups import FollowUps
@@ -25,6 +26,7 @@ from calipers.planners.panel import Cycle, Everyone, Fallback
 from calipers.planners.resolving import Resolving, Swapping
 from calipers.protocols.question import Parse
 from calipers.rewards.reliable import Shrunk
+from calipers.types import GroupResult
 
 _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
     "all": Everyone,
@@ -41,9 +43,9 @@ def build_strategies(settings: Settings, parse: Parse | None) -> Strategies:
     return Strategies(_protocol(settings, parse), _planner(settings), _aggregator(settings), _reward(settings))
 
 
-def observers_of(records: Records) -> tuple[tuple[Observer, ...], tuple[Watcher, ...]]:
+def observers_of(records: Records) -> tuple[tuple[Observer, ...], tuple[Callable[..., GroupResult], ...]]:
     """Return what sees every answer of a judge, and what sees every finished group, from the ``watchers``."""
-    seen = tuple(watcher for watcher in records.watchers if hasattr(watcher, "seen"))
+    seen = [watcher.seen for watcher in records.watchers if hasattr(watcher, "seen")]
     observers: list[Any] = [
         getattr(watcher, "observe", None if hasattr(watcher, "seen") else watcher) for watcher in records.watchers
     ]
@@ -51,7 +53,7 @@ def observers_of(records: Records) -> tuple[tuple[Observer, ...], tuple[Watcher,
         from calipers.judging.describe import print_answer  # noqa: PLC0415 - few judges print
 
         observers.append(print_answer)
-    return tuple(filter(None, observers)), seen
+    return tuple(map(without_exit, filter(None, observers))), tuple(map(without_exit, seen))
 
 
 def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:

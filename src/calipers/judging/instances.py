@@ -25,7 +25,7 @@ from calipers.backends.negotiation import KnownWindow
 from calipers.config.grouped_options import Calls
 from calipers.config.options import JudgeOptions, Judges
 from calipers.config.settings import RecordedJudge, Settings
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, without_exit
 from calipers.interfaces import Backend, FullBackend, Store
 from calipers.ledger import RecordedBackend, WritableLedger, find_learned, recorded_judgments, settings_of_equal_run
 from calipers.types import Answered, FailureKind, Reading
@@ -293,7 +293,7 @@ class _Hooks(AbstractAsyncContextManager[None]):
     """
 
     def __init__(self, before: Callable[[], Any] | None, after: Callable[[], Any] | None) -> None:
-        self._before, self._after = before, after
+        self._before, self._after = (hook and without_exit(hook) for hook in (before, after))
         self._lock = threading.Lock()
         self._inside = 0
 

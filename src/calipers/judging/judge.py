@@ -237,8 +237,8 @@ class Judge:
             result = restore_empty(result, group) if is_empty else result
             self._learn(answered)
             await store.finish(number, group, result)
-            for watcher in self._watchers:
-                result = watcher.seen(group, result)
+            for seen in self._watchers:
+                result = seen(group, result)
             return result
 
     async def _ask(
@@ -361,10 +361,10 @@ def has_recorded_answers(judge: Judge) -> bool:
     return ledger is not None and any(has_answers(ledger, member.bare) for member in members)
 
 
-def resumes_run(judge: Judge, group: TrajectoryGroup, first: Mapping[str, Any]) -> bool:
-    """Whether a run of ``judge`` that begins with ``group`` repeats the recorded run with this ``first`` result."""
-    ledger, settings = judge._ledger, replace(judge.settings, begins_with=group_digest(group))  # noqa: SLF001 - of this module
-    return ledger is not None and is_repeat(ledger, settings.to_dict(), first)
+def resumes_run(judge: Judge, group: TrajectoryGroup | None, first: Mapping[str, Any]) -> bool:
+    """Whether a run of ``judge``, beginning with ``group`` if given, repeats that with this ``first`` result."""
+    ledger, begins_with = judge._ledger, None if group is None else group_digest(group)  # noqa: SLF001 - of this module
+    return ledger is not None and is_repeat(ledger, replace(judge.settings, begins_with=begins_with).to_dict(), first)
 
 
 def _built(kind: type[Judge], options: JudgeOptions) -> Judge:

@@ -209,7 +209,7 @@ class QueryLoop:
             return failure, error.question
         except CalipersError:
             raise
-        except Exception as error:  # noqa: BLE001 - a user's Backend may fail in any way; its failure is data here
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's Backend may fail in any way, which is data
             late = clock is not None and clock.expired()
             if not late:
                 reason = f"the judge's backend raised {type(error).__name__}: {error}"

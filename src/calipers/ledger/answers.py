@@ -60,7 +60,7 @@ def keys_without_verdict(ledger: ReadableLedger, run: int) -> frozenset[str]:
     query = (
         "SELECT asks.key FROM asks JOIN groups ON groups.run = asks.run AND groups.position = asks.position WHERE "
         "asks.outcome IN ('rejected', 'partial') AND asks.run <> ? AND groups.result LIKE '%\"reward\":null%' "
-        "AND groups.result NOT LIKE '%the budget is spent: %' AND groups.result NOT LIKE '%s deadline of % s passed%'"
+        "AND groups.result NOT LIKE '% is beyond the budget: %' AND groups.result NOT LIKE '%s deadline of % s passed%'"
     )
     return frozenset(key for (key,) in ledger.rows(query, (run,)))
 
@@ -189,7 +189,8 @@ def is_repeat(ledger: ReadableLedger, settings: Mapping[str, Any], first: Mappin
     latest = "SELECT settings FROM runs ORDER BY id DESC LIMIT 1"
     runs = ledger.rows(query, (to_json_text(first),)) or ledger.rows(latest)
     chosen = _chosen_by_user(json.loads(json.dumps(settings)))
-    return any(_chosen_by_user(ledger.decoded(run, recorded_settings)) == chosen for (run,) in runs)
+    begins = {} if chosen["begins_with"] else {"begins_with": None}  # with any group
+    return any(_chosen_by_user(ledger.decoded(run, recorded_settings)) | begins == chosen for (run,) in runs)
 
 
 def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from calipers.config.option import nearest_name
 from calipers.errors import ConfigError
+from calipers.monitoring.health import METRICS
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
     """An alarm about a health metric: ``metric`` is above (or below) a threshold, over at least ``groups`` groups.
 
-    ``advice`` is a sentence for people. Raises ConfigError unless there is exactly one finite threshold.
+    ``advice`` is a sentence for people. Raises ConfigError unless the metric is a Monitor's, with one finite threshold.
     """
 
     metric: str
@@ -27,16 +29,14 @@ class Alarm:
         bounds = [value for value in (self.above, self.below) if value is not None]
         if len(bounds) != 1 or not math.isfinite(bounds[0]):
             raise ConfigError(f"the alarm on {self.metric} needs one threshold: above= or below=")
-
-    def is_raised(self, metrics: Mapping[str, float]) -> bool:
-        """Return whether ``metrics`` cross the alarm's threshold; a missing metric raises no alarm."""
-        return metrics.get("judge/groups", 0) >= self.groups and self.is_crossed(metrics)
+        if self.metric not in METRICS:
+            near = nearest_name(self.metric.removeprefix("judge/"), (name.removeprefix("judge/") for name in METRICS))
+            hint = f"did you mean judge/{near}?" if near else "docs/health.md lists all metrics"
+            raise ConfigError(f"no monitor has the metric {self.metric!r}: {hint}")
 
     def is_crossed(self, metrics: Mapping[str, float]) -> bool:
-        """Return whether ``metrics`` cross the alarm's threshold, however few groups they are of."""
-        value = metrics.get(self.metric)
-        if value is None:
-            return False
+        """Return whether ``metrics`` cross the alarm's threshold, of however few groups; a missing metric does not."""
+        value = metrics.get(self.metric, math.nan)
         return value > self.above if self.above is not None else self.below is not None and value < self.below
 
     def message(self, metrics: Mapping[str, float]) -> str:
@@ -66,14 +66,13 @@ DEFAULT_ALARMS: Final[tuple[Alarm, ...]] = (
 """The alarms of a Monitor by default; docs/health.md gives the reason for each threshold."""
 
 
-def raised_alarms(metrics: Mapping[str, float], alarms: Sequence[Alarm] = DEFAULT_ALARMS) -> list[Alarm]:
-    """Return the alarms that the health metrics raise."""
-    return [alarm for alarm in alarms if alarm.is_raised(metrics)]
-
-
-def early_alarms(metrics: Mapping[str, float], alarms: Sequence[Alarm] = DEFAULT_ALARMS) -> list[Alarm]:
-    """Return the alarms whose thresholds the health metrics cross, over too few groups to tell."""
-    return [alarm for alarm in alarms if alarm.is_crossed(metrics) and not alarm.is_raised(metrics)]
+def crossed_alarms(
+    metrics: Mapping[str, float], alarms: Sequence[Alarm] = DEFAULT_ALARMS
+) -> tuple[list[Alarm], list[Alarm]]:
+    """Return the alarms that the health metrics raise, and those that they would raise, were the groups not too few."""
+    crossed = [alarm for alarm in alarms if alarm.is_crossed(metrics)]
+    groups = metrics.get("judge/groups", 0)
+    return [alarm for alarm in crossed if groups >= alarm.groups], [alarm for alarm in crossed if groups < alarm.groups]
 
 
 @dataclass(frozen=True, slots=True)

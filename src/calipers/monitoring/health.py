@@ -9,14 +9,15 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Final, get_args
 
 from calipers.monitoring.answers import Answer
 from calipers.monitoring.correlations import correlations_in_steps
 from calipers.monitoring.staleness import staleness_metrics
 from calipers.rewards.magnitude import exponent_of, mean_of, scaled
 from calipers.rewards.reliable import estimated
-from calipers.types import GroupResult, Usage
-from calipers.types.steps import Steps, at_once
+from calipers.types import AttackKind, GroupResult, Usage
+from calipers.types.steps import Steps, at_once, run_steps
 
 
 def health_in_steps(
@@ -30,25 +31,27 @@ def health_in_steps(
     ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
     1. A step takes about a millisecond for a batch of 256 groups of 8.
     """
-    figures: dict[str, float | None] = {}
-    for of_results in (_outcomes, _spread, _costs):
-        figures |= of_results(results)
-        yield
-    figures |= staleness_metrics(results)
-    yield
-    if answers:
-        for of_answers in (_replies, _changed, _latencies):
-            figures |= of_answers(answers)
-            yield
-        figures |= yield from _repeatability(answers)
-        figures |= yield from correlations_in_steps(results, answers)
-    figures["audit_disagreement"] = _mean(disagreements)
-    return {
-        f"judge/{name}": float(value) for name, value in figures.items() if value is not None and math.isfinite(value)
-    }
+    figures = yield from _figures_in_steps(results, answers, disagreements)
+    return {name: float(value) for name, value in figures.items() if value is not None and math.isfinite(value)}
 
 
 health = at_once(health_in_steps)
+
+
+def _figures_in_steps(
+    results: Sequence[GroupResult], answers: Sequence[Answer], disagreements: Sequence[float]
+) -> Steps[dict[str, float | None]]:
+    """Return every health metric by its name: None where it is not known."""
+    figures = {"audit_disagreement": _mean(disagreements)}
+    for of_results in (_outcomes, _spread, _costs, staleness_metrics):
+        figures |= of_results(results)
+        yield
+    for of_answers in (_replies, _changed, _latencies):
+        figures |= of_answers(answers)
+        yield
+    figures |= yield from _repeatability(answers)
+    figures |= yield from correlations_in_steps(results, answers)
+    return {f"judge/{name}": value for name, value in figures.items()}
 
 
 def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
@@ -56,7 +59,7 @@ def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
     trajectories = [trajectory for result in results for trajectory in result.trajectories]
     statuses = [trajectory.status for trajectory in trajectories]
     kinds = [{attack.kind for attack in trajectory.attacks} for trajectory in trajectories]
-    figures: dict[str, float | None] = {
+    return {
         "groups": len(results),
         "trajectories": len(trajectories),
         "scored_rate": _share(status == "scored" for status in statuses),
@@ -67,10 +70,8 @@ def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
         "certain_attack_rate": _share(
             any(attack.certainty == "certain" for attack in trajectory.attacks) for trajectory in trajectories
         ),
+        **{f"attacks/{kind}": sum(kind in attacked for attacked in kinds) or None for kind in get_args(AttackKind)},
     }
-    for kind in sorted({kind for attacked in kinds for kind in attacked}):
-        figures[f"attacks/{kind}"] = sum(kind in attacked for attacked in kinds)
-    return figures
 
 
 def _spread(results: Sequence[GroupResult]) -> dict[str, float | None]:
@@ -118,14 +119,14 @@ def _replies(answers: Sequence[Answer]) -> dict[str, float | None]:
     shown = [answer.canary.won for answer in answers if answer.canary is not None]
     first = sum(not answer.is_follow_up for answer in answers)
     return {
-        "answers": len(answers),
+        "answers": len(answers) or None,
         "cache_hit_rate": _share(answer.recorded for answer in answers),
         "parse_failure_rate": _share(answer.is_unreadable for answer in answers),
         "incomplete_rate": _share(answer.outcome == "partial" for answer in answers),
         "truncated_rate": _share(answer.truncated for answer in answers),
         "reask_rate": (len(answers) - first) / first if first else None,
         "retry_rate": _mean([answer.attempts - 1 for answer in answers]),
-        "canaries": len(shown),
+        "canaries": len(shown) if answers else None,
         "canary_win_rate": _share(shown),
     }
 
@@ -231,3 +232,6 @@ def _deviation(rewards: Sequence[float]) -> float:
 def nearest_rank(ascending: Sequence[float], share: float) -> float:
     """Return the smallest of the ``ascending`` values, at least one, that is not below a ``share`` (0-1) of them."""
     return ascending[max(0, math.ceil(share * len(ascending)) - 1)]
+
+
+METRICS: Final = frozenset(run_steps(_figures_in_steps((), (), ())))

@@ -15,19 +15,18 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
-from calipers.monitoring.alarms import DEFAULT_ALARMS, Alarm, raised_alarms
+from calipers.monitoring.alarms import DEFAULT_ALARMS, Alarm, crossed_alarms
 from calipers.monitoring.answers import Answer, answer_for_metrics
+from calipers.monitoring.health import health_in_steps
+from calipers.monitoring.staleness import NewestVersion
 from calipers.pacing import run_in_pieces
 from calipers.types import Completion, GroupResult, JudgeRequest, Reading, TrajectoryGroup
 from calipers.types.steps import Steps, run_steps
 
-Observer: TypeAlias = Callable[[JudgeRequest, Completion, Reading], None]
 OnAlarm: TypeAlias = Callable[[Alarm, Mapping[str, float]], None]
 
 _UNFINISHED = 4096
-"""The largest number of unfinished groups whose answers are stored: a result may never come, as when its iterator was
-closed.
-"""
+"""The largest number of unfinished groups whose answers are stored: a result may never come, if its iterator closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,6 @@ class Monitor:
         batches: bool = True,
         in_pieces: bool = False,
     ) -> None:
-        from calipers.monitoring.staleness import NewestVersion  # noqa: PLC0415 - as in _health_in_steps
-
         require_whole(window=window, every=every)
         require_above_zero(window=window, every=every)
         require_callable(on_alarm=on_alarm)
@@ -78,8 +75,8 @@ class Monitor:
         self._window: deque[_Seen] = deque(maxlen=window)
         self._batch: list[_Seen] = []
         self._disagreements: deque[float] = deque(maxlen=window)
-        self._since = 0
-        self._lasting: tuple[Alarm, ...] = ()
+        self._finished = 0
+        self._lasting: list[Alarm] = []
         self._warnings: tuple[str, ...] = ()
         self._printed: set[Alarm] = set()
 
@@ -101,9 +98,8 @@ class Monitor:
             if self._batches:
                 self._batch.append(finished)
                 del self._batch[:-_UNFINISHED]  # bounds memory if nobody calls batch()
-            self._since += 1
-            due = self._since >= self._every
-            self._since = 0 if due else self._since
+            self._finished += 1
+            due = self._finished % self._every == 0
         if due and not self._in_pieces:
             self._check_alarms(self.metrics())
         elif due and (self._checking is None or self._checking.done()):
@@ -141,7 +137,7 @@ class Monitor:
         self._check_alarms(await self.metrics_in_pieces())
 
     def _check_alarms(self, metrics: Mapping[str, float]) -> None:
-        lasting = tuple(raised_alarms(metrics, self._alarms))
+        lasting, _ = crossed_alarms(metrics, self._alarms)
         with self._lock:
             begun = [alarm for alarm in lasting if alarm not in self._lasting]
             fresh = [alarm for alarm in begun if alarm not in self._printed]
@@ -156,8 +152,6 @@ class Monitor:
 
 
 def _health_in_steps(seen: Sequence[_Seen], disagreements: Sequence[float]) -> Steps[dict[str, float]]:
-    from calipers.monitoring.health import health_in_steps  # noqa: PLC0415 - all import this file, few have a monitor
-
     # A prompt in another epoch has the same group id but other rollouts, so every group gets a new id here.
     results: list[GroupResult] = []
     answers: list[Answer] = []

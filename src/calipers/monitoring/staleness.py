@@ -24,7 +24,7 @@ class NewestVersion:
     """Remembers the newest version of the policy that any rollout of a run showed: the current one is at least that."""
 
     def __init__(self) -> None:
-        self._newest: int | None = None
+        self._newest = 0
 
     def dated(self, result: GroupResult) -> GroupResult:
         """Return the result of a judged group with the current version, as far as it is known by now.
@@ -35,18 +35,15 @@ class NewestVersion:
         of_members = [version for versions in _member_versions(result) for version in versions]
         if not of_members and not stated:
             return result
-        known = [*of_members, *stated] if self._newest is None else [*of_members, *stated, self._newest]
-        self._newest = max(known)
+        self._newest = max(*of_members, *stated, self._newest)
         return result if stated else replace(result, extra={**result.extra, CURRENT_VERSION: self._newest})
 
 
 def staleness_metrics(results: Sequence[GroupResult]) -> dict[str, float | None]:
-    """Return the health metrics of versions and staleness; an empty dict if no rollout states its version."""
+    """Return the health metrics of versions and staleness; None where no rollout states its version."""
     newest = NewestVersion()
     groups = [(result, _member_versions(result)) for result in map(newest.dated, results)]
     dated = [versions for _, members in groups for versions in members if versions]
-    if not dated:
-        return {}
     lags = [
         # A version newer than the stated current one is current: an engine may update the policy while a group waits.
         max(0, current[0] - min(versions))
@@ -56,11 +53,11 @@ def staleness_metrics(results: Sequence[GroupResult]) -> dict[str, float | None]
         if versions
     ]
     return {
-        "policy_version": max(version for versions in dated for version in versions),
-        "version_known_rate": len(dated) / sum(len(members) for _, members in groups),
-        "staleness_mean": sum(lags) / len(lags),
-        "staleness_max": max(lags),
-        "stale_rate": sum(lag > STALE_AFTER for lag in lags) / len(lags),
+        "policy_version": max((version for versions in dated for version in versions), default=None),
+        "version_known_rate": len(dated) / sum(len(members) for _, members in groups) if dated else None,
+        "staleness_mean": sum(lags) / len(lags) if lags else None,
+        "staleness_max": max(lags, default=None),
+        "stale_rate": sum(lag > STALE_AFTER for lag in lags) / len(lags) if lags else None,
     }
 
 
@@ -72,6 +69,5 @@ def _member_versions(result: GroupResult) -> list[tuple[int, ...]]:
 
 def _own_versions(one: TrajectoryResult) -> tuple[int, ...]:
     metadata: Any = one.extra.get("metadata")
-    return versions_in(one.extra.get(POLICY_VERSION)) or (
-        versions_in(metadata.get(POLICY_VERSION)) if isinstance(metadata, Mapping) else ()
-    )
+    in_metadata = metadata.get(POLICY_VERSION) if isinstance(metadata, Mapping) else None
+    return versions_in(one.extra.get(POLICY_VERSION)) or versions_in(in_metadata)

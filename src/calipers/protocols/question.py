@@ -106,7 +106,7 @@ class ScoreProtocol:
             try:
                 parsed = self.parse(completion.text, keys)
                 reading = parsed if isinstance(parsed, ScoreReading) else validate_parsed_scores(parsed, keys)
-            except Exception as error:  # noqa: BLE001 - a user's function may raise anything: a failed reply
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's function may fail in any way
                 reading = rejected_reading(keys, f"parse= raised {type(error).__name__}: {error}")
         return ScoredReply(request, reading, spreads)
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from calipers.errors import InputError
 from calipers.inputs.records import open_binary
-from calipers.monitoring.alarms import early_alarms, raised_alarms
+from calipers.monitoring.alarms import crossed_alarms
 from calipers.report.recorded import WINDOW, Tally
 from calipers.report.results import list_in
 from calipers.types.encoding import measured_number, objects_in
@@ -61,6 +61,7 @@ _OF_ANSWERS: Final = (
 def health_of(tally: Tally, source: str, judges: Sequence[str]) -> dict[str, Any]:
     """Return what the page shows of the judges of a source: counts of all groups, and the health of the last ones."""
     metrics = tally.metrics()
+    raised, early = crossed_alarms(metrics)
     shown = f"the last {WINDOW}" if tally.groups.total() > WINDOW else "all"
     cost = tally.usage.cost_usd
     cards = [_health_card("Rewards", f"Of {shown} groups.", _OF_RESULTS, metrics)]
@@ -81,10 +82,8 @@ def health_of(tally: Tally, source: str, judges: Sequence[str]) -> dict[str, Any
             ["tokens", f"{tally.usage.input_tokens:,} in, {tally.usage.output_tokens:,} out"],
             ["cost", "unknown" if cost is None else f"${cost:,.4g}"],
         ],
-        "alarms": [alarm.message(metrics) for alarm in raised_alarms(metrics)],
-        "early": [
-            f"{alarm.message(metrics)} (an alarm needs {alarm.groups} groups)" for alarm in early_alarms(metrics)
-        ],
+        "alarms": [alarm.message(metrics) for alarm in raised],
+        "early": [f"{alarm.message(metrics)} (an alarm needs {alarm.groups} groups)" for alarm in early],
         "cards": [card for card in cards if card["rows"]],
     }
 

@@ -14,7 +14,7 @@ from typing import Any, Final, cast, get_args
 from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun
 from calipers.ledger.contents import RecordedQuestion, recorded_groups
-from calipers.monitoring.alarms import Alarm, early_alarms, raised_alarms
+from calipers.monitoring.alarms import Alarm, crossed_alarms
 from calipers.monitoring.answers import Answer, Shape, by_relative_position, candidate_shapes
 from calipers.monitoring.health import health
 from calipers.monitoring.staleness import NewestVersion
@@ -26,8 +26,6 @@ from calipers.types.encoding import measured_number, objects_in
 
 WINDOW: Final = 256
 """Groups that health metrics are computed of: as many as a ``Monitor`` has by default."""
-_UNRECORDED: Final = "judge/truncated_rate"
-"""The health metric that a ledger says nothing about."""
 _UNKNOWN_JUDGE: Final = -1
 
 
@@ -69,7 +67,7 @@ class Tally:
         results = [result for result, _ in self.window]
         answers = [answer for _, batch in self.window for answer in batch if slot is None or answer.slot == slot]
         metrics = health(results, answers) if results else {}
-        return {name: value for name, value in metrics.items() if name != _UNRECORDED}
+        return {name: value for name, value in metrics.items() if name != "judge/truncated_rate"}  # unrecorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +117,7 @@ def run_state(location: str, number: int | None = None) -> RunState:
             _seconds_since(run.began),
             _seconds_since(latest[0][0]) if latest else None,
             metrics,
-            raised_alarms(metrics),
-            early_alarms(metrics),
+            *crossed_alarms(metrics),
         )
 
 

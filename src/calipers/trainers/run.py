@@ -149,8 +149,11 @@ class JudgedRun:
                 self._ended = self._ended or error
         if first:
             self._log(one_line(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {error}"))
-            if self._stop is not None:
-                self._stop()
+            try:
+                if self._stop is not None:
+                    self._stop()
+            except SystemExit:  # it would end only this event loop, on which a trainer may wait for ever
+                interrupt()
 
     def lost(self, line: str, *, why: str) -> None:
         """Log ``line`` about a lost group, and count the loss. This does not raise."""

@@ -102,7 +102,7 @@ def _run(verifier: Verifier, trajectory: Trajectory) -> Verdict:
         verdict: object = verifier(trajectory)
     except ConfigError:
         raise  # a faulty configuration fails for every trajectory
-    except Exception as error:  # noqa: BLE001 - a verifier of the caller's own may fail in any way
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a verifier of the caller's own may fail in any way
         return Verdict(None, f"the check raised {type(error).__name__}: {error}")
     if not isinstance(verdict, Verdict) or verdict.met not in (True, False, None):
         return Verdict(None, f"the check returned {type(verdict).__name__}, not a Verdict")

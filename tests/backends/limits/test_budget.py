@@ -51,9 +51,9 @@ async def test_exactly_as_many_calls_are_made_as_may_be_by_all_that_share_it(cap
     assert len(first.began) + len(second.began) == 7
     assert len(failed) == 13
     assert all(isinstance(error, PermanentError) and error.kind == "budget" and error.fatal for error in failed)
-    assert str(failed[0]) == "the budget is spent: 7 of 7 calls are spent"
+    assert "7 of 7 calls are spent" in str(failed[0])
     assert [spent_by(judge).calls for judge in judges] == [7, 7]
-    assert caplog.messages == ["the budget is spent, and no further call is made: 7 of 7 calls are spent"]
+    assert len(caplog.messages) == 1
 
 
 @given(st.integers(300, 5000), st.lists(st.tuples(st.integers(0, 100), st.integers(0, 200)), min_size=1, max_size=40))
@@ -104,7 +104,8 @@ async def test_dollars_are_counted_as_the_server_or_the_price_says() -> None:
     failed = await ask(judge, 10, text="x" * 3000, max_tokens=100)
     assert len(server.began) == 5  # 2 cents each
     assert spent_by(judge).usd == pytest.approx(0.10)
-    assert "0.1000 of 0.1100 US dollars are spent, and one more call may take 0.0200" in str(failed[0])
+    assert "0.1000 of 0.1100 US dollars are spent, a call may take 0.0200: lower max_tokens" in str(failed[0])
+    assert await ask(judge, 1, text="x" * 30, max_tokens=10) == []  # a smaller one is still made
 
 
 async def test_a_call_whose_usage_nobody_states_counts_for_what_it_may_have_cost() -> None:
@@ -155,7 +156,7 @@ async def test_groups_beyond_the_budget_fail_with_the_reason_and_a_later_run_goe
         assert (len(server.began), len(scored)) == (2, already + 2)
         for result in results[already + 2 :]:
             assert result.rewards == [None] * 4
-            assert {one.reason for one in result.trajectories} == {"the budget is spent: 2 of 2 calls are spent"}
+            assert all("2 of 2 calls are spent" in str(one.reason) for one in result.trajectories)
 
 
 # --- prices -----------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import os
 import re
 import ssl
 import threading
@@ -39,8 +40,19 @@ async def test_sends_the_body_and_gives_back_the_whole_answer(faulty: FaultyServ
     assert faulty.posts == [{"a": "é"}]
 
 
-def test_an_issuer_is_asked_for_only_where_its_certificate_would_help() -> None:
-    for code, words in ((18, "set SSL_CERT_FILE"), (62, "an address that the certificate names"), (10, "renew it")):
+def test_an_issuer_is_asked_for_only_where_its_certificate_would_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    dates = (62, "an address that the certificate names"), (10, "renew it")
+    absent = "none.pem, which does not exist"
+    for code, words, variable, path in (
+        *((code, words, "SSL_CERT_FILE", "none.pem") for code, words in dates),
+        (18, f"SSL_CERT_FILE names {absent}", "SSL_CERT_FILE", "none.pem"),
+        (18, f"SSL_CERT_DIR names {absent}", "SSL_CERT_DIR", "none.pem"),
+        (18, "set SSL_CERT_FILE", "SSL_CERT_FILE", __file__),
+        (18, "set SSL_CERT_FILE", "SSL_CERT_DIR", f"none{os.pathsep}{os.curdir}"),
+    ):
+        for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(variable, path)
         failure = ssl.SSLCertVerificationError(1, "certificate verify failed")
         failure.verify_code = code
         key = ConnectionKey("h", 443, True, True, None, None, None)
@@ -96,6 +108,21 @@ async def test_a_proxy_of_the_environment_is_used_but_never_for_loopback(
     for url, path in (("http://judge.invalid/v1", "http://judge.invalid/v1/x"), (faulty.url, "/v1/x")):
         assert (await _client(url).request("POST", "/x", body=b"{}")).status == 200
         assert faulty.asked[-1].path == path
+
+
+async def test_a_proxy_that_fails_is_named_without_its_password(
+    faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty.script(Answer(407, b""))
+    for proxy, words in {
+        "http://u:secret@127.0.0.1:1": r"at the proxy http://127.0.0.1:1 .*NO_PROXY=judge.test",
+        "http://proxy.invalid:1": r"the proxy http://proxy.invalid:1: .*resolved",
+        f"http://127.0.0.1:{faulty.port}": r"https://judge.test \(by way of the proxy .*HTTP 407",
+    }.items():
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+        error = str(await _failure("https://judge.test/v1"))
+        assert re.search(words, error), error
+        assert "secret" not in error
 
 
 def _run_to_the_end(work: Callable[[], Any]) -> None:

@@ -213,7 +213,7 @@ class Purse:
         reply = Usage(0, REPLY_TOKENS if max_tokens is None else max_tokens)
         least = Amount(1, reply.output_tokens, (pricing(reply) if pricing is not None else None) or 0.0)
         if short := self._exceeded(least, Amount()):
-            raise ConfigError(f"the budget does not cover one call: {short}; lower max_tokens, or raise the budget")
+            raise ConfigError(f"the budget does not cover one call: {short}")
 
     async def reserve(self, claim: Amount) -> None:
         """Reserve ``claim``, and wait while calls in flight may release enough of what they reserved.
@@ -234,8 +234,8 @@ class Purse:
             await turn
         if not self._warned:
             self._warned = True
-            _log.warning("the budget is spent, and no further call is made: %s", short)
-        raise PermanentError("budget", f"the budget is spent: {short}", fatal=True)
+            _log.warning("calls beyond the budget are not made: %s", short)
+        raise PermanentError("budget", f"the call is beyond the budget: {short}", fatal=True)
 
     def charge(self, claim: Amount, spent: Amount) -> None:
         """Release the reserved ``claim``, add what the judge's call spent, and wake the calls that wait."""
@@ -254,8 +254,8 @@ class Purse:
             asked = getattr(claim, field.name)
             if limit is not None and spent + asked + getattr(held, field.name) > limit * (1 + 1e-9):
                 digits, unit = (4, "US dollars") if field.name == "usd" else (0, field.name)
-                more = "" if field.name == "calls" else f", and one more call may take {asked:,.{digits}f}"
-                return f"{spent:,.{digits}f} of {limit:,.{digits}f} {unit} are spent{more}"
+                more = ";" if field.name == "calls" else f", a call may take {asked:,.{digits}f}: lower max_tokens, or"
+                return f"{spent:,.{digits}f} of {limit:,.{digits}f} {unit} are spent{more} raise the budget"
         return ""
 
 

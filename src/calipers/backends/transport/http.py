@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import threading
 import urllib.request
 import weakref
 from collections.abc import AsyncGenerator, Mapping, MutableMapping
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import aiohttp
 import yarl
 
+from calipers.backends.names import url_without_password
 from calipers.backends.transport.reply import HttpReply
 from calipers.backends.transport.secrets import secrets_in, without_secrets
 from calipers.errors import BackendError, TransientError
@@ -31,9 +34,24 @@ _BIG_BODY = 2**20
 """aiohttp gets a larger body as a file object, which it sends in pieces instead of blocking the loop."""
 _CONNECT_SECONDS = 15.0
 """Short, so that a host that drops packets is noticed long before a slow judge would have answered."""
-_SET_ISSUER = "set SSL_CERT_FILE to a file with the certificate of its issuer"
 _OF_ANOTHER_NAME_OR_TIME = {9, 10, 62, 64}
 """OpenSSL's codes for a certificate that is not valid yet or no longer, or for another host or IP address."""
+_START = "start the server, or correct its address (base URL)"
+_KINDS: Final[Mapping[Any, FailureKind]] = {TimeoutError: "timeout", aiohttp.ClientPayloadError: "bad_reply"}
+_CAUSES: Final[Mapping[Any, str]] = {
+    aiohttp.ConnectionTimeoutError: "{where} accepts no connection in time: check that the host is right and up",
+    TimeoutError: "{where} gave no whole answer within {timeout:g} s: a larger timeout or a lower concurrency may help",
+    aiohttp.ClientConnectorDNSError: "{peer}: the host name {error.host} cannot be resolved: check its spelling",
+    aiohttp.ClientConnectorCertificateError: "{where} is not trusted here ({error.certificate_error}): {certificate}",
+    aiohttp.ClientConnectorSSLError: "{where} does not speak TLS: try an address that begins with http://",
+    aiohttp.ClientConnectorError: "Nothing answers at {peer} ({error.os_error}): {remedy}",
+    aiohttp.ClientPayloadError: "{where} broke off or garbled its answer.",
+    aiohttp.ClientHttpProxyError: "{where} cannot be reached: the proxy answers HTTP {error.status}",
+    aiohttp.ClientResponseError: "{where} does not answer in HTTP: try an address that begins with https://",
+    (aiohttp.ClientConnectionError, OSError): "{where} closed the connection before it had answered.",
+    Exception: "The request to {where} could not be sent ({error.__class__.__name__}).",
+}
+"""What each exception of the HTTP client means, the first that fits."""
 
 _Owner: TypeAlias = AsyncGenerator[aiohttp.ClientSession]
 _Sessions: TypeAlias = MutableMapping[asyncio.AbstractEventLoop, tuple[_Owner, aiohttp.ClientSession]]
@@ -107,38 +125,13 @@ class HttpClient:
 
         This is the only place that translates the client's exceptions.
         """
-        where = f"{self._base.scheme}://{self._base.host_port_subcomponent}"
-        kind: FailureKind = "unreachable"
-        match error:
-            case aiohttp.ConnectionTimeoutError():
-                message = f"{where} did not accept a connection in time: check that the host is right and up"
-            case TimeoutError():
-                kind = "timeout"
-                message = (
-                    f"{where} gave no whole answer within {self._timeout:g} s; a larger timeout or a lower concurrency "
-                    "may help."
-                )
-            case aiohttp.ClientConnectorDNSError():
-                message = f"The host name {self._base.host} cannot be resolved: check its spelling"
-            case aiohttp.ClientConnectorCertificateError():
-                trusted = getattr(error.certificate_error, "verify_code", 0) in _OF_ANOTHER_NAME_OR_TIME
-                remedy = "use an address that the certificate names, or renew it" if trusted else _SET_ISSUER
-                message = f"The certificate of {where} is not trusted here ({error.certificate_error}): {remedy}"
-            case aiohttp.ClientConnectorSSLError():
-                message = f"{where} does not speak TLS as expected: try an address that begins with http://"
-            case aiohttp.ClientConnectorError():
-                why = error.os_error.strerror or error.os_error
-                message = f"Nothing answers at {where} ({why}): start the server, or correct its address (base URL)"
-            case aiohttp.ClientPayloadError():
-                kind = "bad_reply"
-                message = f"{where} broke off or garbled its answer."
-            case aiohttp.ClientResponseError():
-                message = f"{where} does not answer in HTTP: try an address that begins with https://"
-            case aiohttp.ClientConnectionError() | OSError():
-                message = f"{where} closed the connection before it had answered."
-            case _:
-                message = f"The request to {where} could not be sent ({type(error).__name__})."
-        return TransientError(kind, message)
+        server, proxy = f"{self._base.scheme}://{self._base.host_port_subcomponent}", _proxy_for(self._base)
+        peer = f"the proxy {url_without_password(proxy)}" if proxy else server
+        cause, message = next((cause, text) for cause, text in _CAUSES.items() if isinstance(error, cause))
+        values = {"timeout": self._timeout, "certificate": _certificate_remedy(error), "peer": peer, "error": error}
+        values["where"] = f"{server} (by way of {peer})" if proxy else server
+        values["remedy"] = f"correct its address, or set NO_PROXY={self._base.host}" if proxy else _START
+        return TransientError(_KINDS.get(cause, "unreachable"), message.format(**values))
 
 
 # --- sessions ---------------------------------------------------------------------------------------------------------
@@ -171,6 +164,16 @@ def _forget_closed_loops(sessions: _Sessions, lock: threading.Lock) -> None:
             if session.connector is not None:
                 # On a closed loop this only marks the connector as closed. One step of the awaitable avoids a warning.
                 next(iter(session.connector.close().__await__()), None)
+
+
+def _certificate_remedy(error: Exception) -> str:
+    if getattr(getattr(error, "certificate_error", None), "verify_code", 0) in _OF_ANOTHER_NAME_OR_TIME:
+        return "use an address that the certificate names, or renew it"
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        paths = os.environ.get(name)
+        if paths and not any(Path(path).exists() for path in (paths, *paths.split(os.pathsep))):
+            return f"{name} names {paths}, which does not exist"
+    return "set SSL_CERT_FILE to a file with the certificate of its issuer"
 
 
 def _proxy_for(url: yarl.URL) -> str | None:
