@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from calipers.aggregators.priors import Priors
-from calipers.config.settings import Settings
 from calipers.judging.judge import Judge, replaying_judge
 from calipers.ledger import Ledger, Replayer
 from calipers.testing import Noise, PositionBias, SimulatedJudge
@@ -95,7 +94,7 @@ async def test_the_same_input_is_judged_with_the_same_knowledge_and_replays(tmp_
     assert runs[1]["experience"] == runs[2]["experience"]
     assert runs[1]["experience"]["groups"] == 60
     store = Replayer(ledger)
-    replaying = replaying_judge(Settings.of(store.recorded.settings), store)
+    replaying = replaying_judge(store.settings(), store)
     again = [result async for result in replaying.score_groups(store.groups(), ordered=True)]
     ledger.close()
     assert again == first

@@ -18,18 +18,15 @@ def test_score_says_calls_tokens_and_dollars_needs_no_key_and_leaves_nothing(tmp
     assert rows["output"] == "2,400 tokens, 100 a reply, as --reply-tokens says"
     tokens = int(rows["input"].split()[0].replace(",", ""))
     assert rows["cost"] == f"${tokens * 0.25e-6 + 2400 * 2e-6:,.4f}"
-    assert rows["budget"].startswith("usd=0.01: not enough: it would take ")
+    assert rows["budget"].startswith("usd=0.01: not enough: the run takes ")
     assert max(map(len, done.out.splitlines())) <= 80
     assert list(tmp_path.iterdir()) == []
     # Each call reserves up to --max-tokens of reply, so a budget of little more than what is spent loses groups.
-    for most, verdict in ((8192, "not enough: it would take 78% of it and reserve 80%"), (999, "enough: it would ")):
+    for most, verdict in ((8192, "not enough: the run takes 78% and reserves 80%"), (999, "enough: the run takes ")):
         limits = ("--price", "0.25,2", "--budget", "usd=0.02", "--max-tokens", most)
         done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "openai/m", *limits, "--estimate")
         assert f"budget         usd=0.02: {verdict}" in done.out
-    for name, words in (
-        ("vllm/m@http://127.0.0.1:1/v1", "price is not known"),
-        ("embedded", "in this process"),
-    ):
+    for name, words in (("vllm/m@http://127.0.0.1:1/v1", "price is not known"), ("embedded", "in this process")):
         assert words in calipers("score", GROUPS, "-o", "o.jsonl", "--judge", name, "--estimate").out
 
 
@@ -59,7 +56,7 @@ def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Pa
 
 
 def test_with_resolve_the_most_is_estimated_and_compared_with_the_budget(calipers: Calipers):
-    for calls, verdict in ((100, "enough: it would take 96% of it"), (12, "not enough: it would take 800% of it")):
+    for calls, verdict in ((100, "enough: the run takes 96%"), (12, "not enough: the run takes 800%")):
         done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "openai/m", "--resolve", 0.015, "--price", "1,2",
                         "--budget", f"calls={calls}", "--estimate")  # fmt: skip
         assert done.code == 0, done.err

@@ -64,11 +64,10 @@ def test_no_command_destroys_a_file(folder: Path, calipers: Calipers):
 
 
 def test_a_run_with_damaged_settings_is_named_and_stops_no_other(folder: Path, calipers: Calipers):
-    again = ("score", "groups.jsonl", "-o", "a.jsonl")
+    again, ledger = ("score", "groups.jsonl", "-o", "a.jsonl"), "a.jsonl.ledger.db"
     assert calipers(*again).code == 0
-    with closing(sqlite3.connect(ledger := "a.jsonl.ledger.db")) as database:
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as database:
         database.execute("UPDATE runs SET settings = '{}'")
-        database.commit()
     named = f"{ledger}: a run's settings"
     assert (
         mismatches(calipers, [(one, named) for one in (again, ("watch", ledger), ("replay", ledger, "-o", "b"))]) == []
@@ -100,15 +99,8 @@ def test_a_result_of_another_judge_setting_or_input_is_not_resumed(folder: Path,
         assert mismatches(calipers, [(("score", "notes.txt", *score[2:]), "no group in it can be read")]) == []
         assert mismatches(calipers, [(other, "other settings or other groups") for other in others]) == []
         assert (folder / out).read_bytes() == before
-        for again in (
-            score,
-            (*score, *ONLY),
-            ("score", "other.jsonl", *score[2:], *ONLY),
-            (*score, "--concurrency", "2"),
-            (*changed, *ONLY, "--force"),
-            (*changed, "--force"),
-            changed,
-        ):
+        alike = (score, (*score, *ONLY), ("score", "other.jsonl", *score[2:], *ONLY), (*score, "--concurrency", "2"))
+        for again in (*alike, (*changed, *ONLY, "--force"), (*changed, "--force"), changed):
             assert calipers(*again).code == 0, again
     shared = ("--ledger", "a.jsonl.ledger.db", "--orders")
     assert calipers("score", "groups.jsonl", "-o", "c.jsonl", *shared, "3").code == 0

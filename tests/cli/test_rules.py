@@ -91,9 +91,7 @@ def test_broken_constraints_lose_their_group_only(folder: Path, score: Score) ->
     write_rows(folder / "groups.jsonl", [bad, group("good")])
     code, results, said = score("--rules", "rules.toml")
     assert (code, [one["group_id"] for one in results]) == (1, ["good"])
-    assert (
-        "groups.jsonl:1: constraints: functions[0]: a rule's source must be text that defines" in said
-    )
+    assert "groups.jsonl:1: constraints: functions[0]: a rule's source must be text that defines" in said
     code, results, said = score("--rules", "rules.toml", "--strict")
     assert (code, results) == (2, [])
 

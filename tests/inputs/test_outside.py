@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from calipers.calibration.records import as_records
-from calipers.config.settings import Settings
 from calipers.errors import CalipersError, InputError
 from calipers.inputs import as_group, read_groups, read_rubric
 from calipers.inputs.plain import MAX_DEPTH
@@ -63,7 +62,7 @@ async def test_a_row_of_anything_is_scored_and_replayed_or_refused(tmp_path: Pat
     assert all(str(error) and error.line for error in refused)
     ledger = Ledger(tmp_path / "runs.db", create=False)
     store = Replayer(ledger, None)
-    again = replaying_judge(Settings.of(store.recorded.settings), store)
+    again = replaying_judge(store.settings(), store)
     replayed = [result.to_dict() async for result in again.score_groups(store.groups(), ordered=True)]
     ledger.close()
     for one, other in zip(replayed, results, strict=True):

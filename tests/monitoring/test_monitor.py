@@ -9,7 +9,6 @@ import pytest
 
 import calipers
 from calipers import pacing
-from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge, replaying_judge
 from calipers.ledger import Ledger, Replayer
@@ -108,7 +107,7 @@ async def test_alarms_are_not_in_the_record_and_a_quiet_monitor_prints_none(
     assert judged[-1].warnings == ("alarm: judge/groups is 6, above 3: look",)
     assert capsys.readouterr().err == ""
     store = Replayer(Ledger(tmp_path / "l.db", create=False))
-    again = replaying_judge(Settings.of(store.recorded.settings), store)
+    again = replaying_judge(store.settings(), store)
     replayed = [one.to_dict() async for one in again.score_groups(store.groups(), ordered=True)]
     assert all(one["warnings"] == [] for one in replayed)
     assert [one["trajectories"] for one in replayed] == [one.to_dict()["trajectories"] for one in judged]

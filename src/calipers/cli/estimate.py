@@ -75,6 +75,6 @@ def _of_budget(found: Estimate, budget: Mapping[str, float]) -> Iterator[str]:
         verdict = "unknown whether it is enough"
         if takes is not None:
             extra = max((getattr(judge.reserved, kind) for judge in found.spending), default=0)
-            verdict = f"{'enough' if takes + extra <= limit else 'not enough'}: it would take {takes / limit:.0%} of it"
-            verdict += f" and reserve {extra / limit:.0%}" if extra else ""
+            verdict = f"{'enough' if takes + extra <= limit else 'not enough'}: the run takes {takes / limit:.0%}"
+            verdict += f" and reserves {extra / limit:.0%}" if extra else ""
         yield f"{'budget':<14} {kind}={limit:g}: {verdict}"

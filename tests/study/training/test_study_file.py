@@ -109,11 +109,8 @@ def test_a_file_is_read_and_an_unknown_name_is_refused(tmp_path: Path):
     (tmp_path / "mine.toml").write_text(scenario_text("failures"), encoding="utf-8")
     found = read_study(str(tmp_path / "mine.toml"), steps=2)
     assert (found.study.steps, found.folder) == (2, tmp_path)
-    for name, said in (
-        ("failurs", "Did you mean failures"),
-        ("no.toml", "no such file"),
-        (str(tmp_path), "no such file"),
-    ):
+    no_file = "no such file"
+    for name, said in {"failurs": "Did you mean failures", "no.toml": no_file, str(tmp_path): no_file}.items():
         with pytest.raises(CalipersError, match=said):
             read_study(name)
 
