@@ -267,10 +267,8 @@ def test_silence_about_hard_groups_buys_nothing_on_common_groups():
 
 def test_what_is_missing_is_counted_by_why_and_found():
     cases: tuple[tuple[dict[str, Any], str], ...] = (
-        ({}, "unrecorded"),
-        ({"status": "abstained", "reason": "too long"}, "abstained"),
-        ({"raw_text": "I would rather not."}, "failed"),
-    )
+        ({}, "unrecorded"), ({"status": "failed", "reason": "limited"}, "failed"), ({"raw_text": "No."}, "abstained"),
+    )  # fmt: skip
     for fields, why in cases:
         found = calibrate(FORTY, [*honest(), *silent(**fields)])
         assert judge_of(found, "silent").missing == NONE | {why: 8}
@@ -365,10 +363,10 @@ def test_a_judge_of_few_groups_is_set_aside_and_judges_without_common_groups_are
 
 
 def test_a_judge_that_is_not_for_training_is_never_recommended():
-    for name in ("embedded", "scripted:replies.jsonl"):
+    for name in ("embedded", "scripted:replies.jsonl", "local:judge"):
         alone = calibrate(FORTY, rated(FORTY, name, 0.1)).recommendation
         assert tomllib.loads(alone) == {}
-        assert f"{name} is for tests, not for training" in alone
+        assert f"{name} is not for training alone" in alone
         beside = calibrate(FORTY, [*rated(FORTY, name, 0.1), *rated(FORTY, "model", 1.0)])
         assert tomllib.loads(beside.recommendation)["judge"] == ["model"]
 

@@ -196,6 +196,14 @@ def test_a_recommendation_of_recorded_names_that_are_no_judges_says_so(folder: P
         assert ("will not run" in done.err and f"'{judge}' is not a judge name" in done.err) is warned
 
 
+def test_no_answers_or_no_recommendation_is_1(folder: Path, labelled: Path, calipers: Calipers, faulty: FaultyServer):
+    write_rows(folder / "said.jsonl", rated(GROUPS[:3], "local:judge", 0.2))
+    codes = [calipers(*RECORDED, *asked).code for asked in ((), ("--recommendation", "best.toml"))]
+    faulty.script(lambda _: said("An apple."))
+    codes += [calipers("calibrate", f"{of}.jsonl", "--judge", f"vllm/m@{faulty.url}").code for of in ("shown", "meta")]
+    assert codes == [0, 1, 1, 1]
+
+
 VERDICTS = ("calibrate", "meta.jsonl", "--judgments", "said.jsonl")
 LABELLED = [
     {"prompt": [{"role": "user", "content": "Why?"}], "completion": f"Because of {number}.", "rubric": "Says why.",

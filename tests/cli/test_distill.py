@@ -47,7 +47,6 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(folder: Path) -> None:
         (("distill", "nowhere.db", "-o", "new"), "nowhere.db"),
         (("distill", "groups.jsonl", "-o", "new"), "is no ledger"),
         (("distill", "run.db", "-o", "new", "--run", "7"), "it has no run 7"),
-        (("distill", "run.db", "-o", "new", "--teacher", "ann"), "was scored by this judge alone"),
         (
             ("score", "groups.jsonl", "-o", "none.jsonl", "--judge", "local:broken"),
             "local:broken: model.json is not the model",

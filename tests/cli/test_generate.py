@@ -143,7 +143,7 @@ def test_bad_lines_are_named_and_the_rest_is_done(
     generate: Calipers, calipers: Calipers, server: FaultyServer, folder: Path
 ) -> None:
     cases: list[tuple[Any, str]] = [
-        ({"question": "one"}, "(its fields: question)"),
+        ({"topic": "one"}, "(its fields: topic)"),
         ("nonsense", "not JSON"),
         ({"prompt": []}, "prompt: must be text, or a list"),
         ({"prompt": [{"content": "x"}]}, "prompt[0]: must be a message with a role"),

@@ -73,22 +73,29 @@ def test_what_local_and_embedded_judges_scored_teaches_nothing_and_a_group_count
     assert (found["groups"], found["left_out"]) == (12, {"that only local or embedded judges scored": 8})
 
 
-def test_scores_without_spread_teach_nothing(tmp_path: Path):
-    flat = SimulatedJudge(lambda _group, _one: 0.5, Constant(), model="flat")
-    ledger = recorded_run(tmp_path / "run.db", groups_of(20, gold=False), flat)
-    with pytest.raises(InputError, match=r"left out: 20 whose scores do not differ\)"):
-        distill(ledger, out=tmp_path / "judge")
-    assert not (tmp_path / "judge").exists()
+def test_the_teachers_are_the_judges_whose_scores_were_used_by_name_or_short_name(tmp_path: Path):
+    ledger, servers = tmp_path / "run.db", ("early@http://a:1", "good@http://a:1", "b@http://a:1", "b@http://c:1")
+    names = [f"vllm/{name}" for name in servers]
+    for count, name in zip((12, 12, 1, 1), names, strict=True):
+        kind = type(name, (SimulatedJudge,), {})  # the judge of an object has the name of its class
+        recorded_run(ledger, groups_of(count), kind(lambda _group, one: int(one[1:]) / 4))
+    assert distill(ledger, out=tmp_path / "all").figures["teachers"] == [names[3], names[1]]
+    assert distill(ledger, out=tmp_path / "good", teachers=["vllm/good"]).figures["teachers"] == [names[1]]
+    for wrong in ("vllm/god", "vllm/b"):
+        with pytest.raises(ConfigError, match="[^$]*".join([f"--teacher {wrong}", *sorted(names)])):
+            distill(ledger, out=tmp_path / "wrong", teachers=["vllm/good", wrong])
 
 
-def test_nine_groups_are_too_few_and_ten_are_few(tmp_path: Path):
-    for count, prompts, words in (
-        (9, 30, "9 groups of 9 prompts have scores that differ, and a local judge needs at least"),
-        (12, 1, "12 groups of 1 prompts"),
-    ):
+def test_nine_groups_are_too_few_ten_are_few_and_scores_without_spread_teach_nothing(tmp_path: Path):
+    for count, prompts, words in ((9, 30, "in 9 groups of 9 prompts, and"), (12, 1, "12 groups of 1 prompt,")):
         ledger = recorded_run(tmp_path / f"{count}.db", groups_of(count, prompts=prompts))
         with pytest.raises(InputError, match=words):
             distill(ledger, out=tmp_path / "judge")
+    flat = SimulatedJudge(lambda _group, _one: 0.5, Constant(), model="flat")
+    ledger = recorded_run(tmp_path / "flat.db", groups_of(20, gold=False), flat)
+    with pytest.raises(InputError, match=r"left out: 20 whose scores do not differ\)"):
+        distill(ledger, out=tmp_path / "judge")
+    assert not (tmp_path / "judge").exists()
     found = made(tmp_path, count=10).figures
     assert any("It learned from 10 groups only" in one for one in found["findings"])
 
@@ -101,11 +108,6 @@ def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp
         distill(out=tmp_path / "judge")
     with pytest.raises(LedgerError, match="no such ledger"):
         distill(f"sqlite:///{tmp_path}/nowhere.db", out=tmp_path / "judge")
-    for out, teachers, words in (
-        (full, [], "is not empty"),
-        (judge.folder, [], "is not empty"),
-        (full / "thesis.txt", [], "is a file; name a folder"),
-        (tmp_path / "judge", ["nobody"], "--teacher nobody"),
-    ):
+    for out, words in ((full, "is not empty"), (judge.folder, "is not empty"), (full / "thesis.txt", "is a file")):
         with pytest.raises(ConfigError, match=words):
-            distill(ledger, out=out, teachers=teachers)
+            distill(ledger, out=out)

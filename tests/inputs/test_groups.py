@@ -106,17 +106,23 @@ def test_a_foreign_object_that_is_a_group_keeps_its_id_and_its_standards() -> No
     assert group.extra == {"metadata": {"step": 1}}
 
 
-def test_a_row_with_a_prompt_and_responses_is_a_group() -> None:
-    for key in ("context", "prompt", "messages", "question"):
-        for prompt in ("q", [ASKED]):
-            group = as_group(
-                {key: prompt, "responses": ["x", "y"], "response_notes": ["", "cut off"], "source": "mine"}
-            )
-            assert group.context == (ASKED,)
-            assert [one.messages[0]["content"] for one in group.trajectories] == ["x", "y"]
-            assert [(one.id, one.metadata) for one in group.trajectories] == [("0", {}), ("1", {"note": "cut off"})]
-            assert group.extra["source"] == "mine"
-            assert group.extra.keys().isdisjoint({"responses", "response_notes"})
+def test_the_prompt_of_a_row_is_the_context_of_responses_and_of_trajectories_that_no_user_begins() -> None:
+    text, members = ASKED["content"], (Trajectory("0", (ANSWER,)),)
+    keys = ("prompt", "messages", "question", "query", "prompts", "conversation_history")
+    rows: list[dict[str, Any]] = [
+        *({key: prompt} for key in keys for prompt in (text, [ASKED])), {"input": text}, {"instruction": text},
+        {"conversation": {"messages": [ASKED]}}, {"extra_info": {"prompt": text}, "prompt_metadata": None},
+    ]  # fmt: skip
+    for row in rows:
+        forms = (row | {"responses": ["x"]}, row | {"trajectories": members}, TrajectoryGroup("g", members, extra=row))
+        assert [as_group(form).context for form in forms] == [(ASKED,)] * 3, row
+    group = as_group({"context": text, "responses": ["x", "y"], "response_notes": ["", "cut off"], "source": "mine"})
+    assert (group.context, group.extra) == ((ASKED,), {"source": "mine"})
+    answers = [(one.id, one.messages[0]["content"], one.metadata) for one in group.trajectories]
+    assert answers == [("0", "x", {}), ("1", "y", {"note": "cut off"})]
+    assert as_group({"trajectories": [[ASKED, ANSWER]], "prompt": [ASKED]}).context == ()
+    system = {"role": "system", "content": "Be brief."}
+    assert as_group({"context": [system], "trajectories": members, "prompt": [ASKED]}).context == (system, ASKED)
 
 
 def one(**fields: Any) -> dict[str, Any]:
@@ -163,9 +169,8 @@ REFUSED: list[tuple[Any, str]] = [
     ({**one(), "rubric": {"x": 1}}, "'rubric': the rubric: unknown field 'x'"),
     ({"trajectories": []}, "has no trajectories"),
     ({"prompt": "x"}, "(keys: prompt); a group is"),
-    ({"responses": ["x"]}, "there is no 'trajectories'"),
+    ({"prompt": float("nan"), "responses": ["x"]}, "has 'responses' but no prompt; write it under 'prompt'"),
     ({"prompt": "q", "responses": [1]}, "there is no 'trajectories'"),
-    ({"prompt": float("nan"), "responses": ["a"]}, "its prompt must be text or a list of messages, not nan"),
     ([ASKED, ANSWER], "one list of messages stands where a list of traj"),
     ([("user", "q")], "one list of messages stands"),
     (["42", "41"], "must not be text"),

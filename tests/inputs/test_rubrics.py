@@ -100,11 +100,10 @@ def test_a_row_is_read_by_its_data_sets_own_fields_alone_and_beside_responses() 
         found = as_rubric_row(case["row"])
         criteria = [[one.text, one.points, list(one.tags)] for one in found.rubric.criteria]
         assert (criteria, found.id, found.prompt) == (case["criteria"], case["id"], tuple(PROMPT)), case["data set"]
-        if case["data set"] != "AdvancedIF":
-            group = as_group(case["row"] | {"responses": ["The night ferry.", "None."]})
-            assert isinstance(group.rubric, calipers.Rubric)
-            assert group.rubric.criteria == found.rubric.criteria
-            assert not [note for note in unused_standards(group, checklist=True) if "rubric_list" not in note]
+        group = as_group(case["row"] | {"responses": ["The night ferry.", "None."]})
+        assert isinstance(group.rubric, calipers.Rubric)
+        assert (group.rubric.criteria, group.context) == (found.rubric.criteria, found.prompt), case["data set"]
+        assert not [note for note in unused_standards(group, checklist=True) if "rubric_list" not in note]
 
 
 def test_pitfalls_may_be_read_as_the_paper_does():

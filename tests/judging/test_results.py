@@ -58,8 +58,8 @@ async def test_a_task_under_a_wrong_key_is_pointed_out() -> None:
     shown = [{"role": "system", "content": "Be brief."}]
     asked = {"role": "user", "content": "2+2?"}
     cases: list[tuple[str, object, list[dict[str, str]], bool]] = [
-        ("prompt", "What is 2 + 2?", [], True), ("contxt", "What is 2 + 2?", [], True),
-        ("prompt", "What is 2 + 2?", [asked], False), ("conntext", shown, [asked], True),
+        ("prompt", "What is 2 + 2?", [], False), ("task", "What is 2 + 2?", [], True),
+        ("contxt", "What is 2 + 2?", [], True), ("task", "sums", [asked], False), ("conntext", shown, [asked], True),
         ("contexts", ["a passage", "another"], [asked], False), ("contest", 1520, [asked], False),
     ]  # fmt: skip
     for key, value, begin, is_warned in cases:

@@ -210,6 +210,15 @@ async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(p
         assert [json.loads(line) | bill for line in after] == [json.loads(line) | bill for line in before], statement
 
 
+async def test_a_changed_answer_is_asked_again_once_it_is_deleted_as_the_error_says(path: Path):
+    update(path, "UPDATE answers SET input_tokens = 7 WHERE key = (SELECT key FROM asks WHERE position = 3)")
+    with pytest.raises(LedgerError, match=r"ledger verify .*l\.db") as raised:
+        await scored(path, SimulatedJudge(QUALITY), GROUPS)
+    update(path, str(raised.value)[str(raised.value).index("DELETE FROM") :])
+    assert await scored(path, judge := SimulatedJudge(QUALITY), GROUPS) == await replayed_lines(path, 1)
+    assert judge.calls == 1
+
+
 async def test_a_question_put_differently_than_recorded_gets_no_answer_even_if_another_group_has_one(path: Path):
     """A replay that served it would not be the run: its results would be of a question that this ask never was."""
     update(path, "UPDATE asks SET key = (SELECT key FROM asks WHERE position = 1) WHERE position = 0")

@@ -40,10 +40,8 @@ def is_address(name: str) -> bool:
 
 
 def is_stand_in(name: str) -> bool:
-    """Return whether the judge's backend is only for set-up and tests, so that its scores must not be used for
-    training.
-    """
-    return name == "embedded" or name.startswith(("scripted:", "profile:"))
+    """Return whether a judge in this process stands in for a model, so that its scores must not be trained on alone."""
+    return name == "embedded" or name.startswith(("scripted:", "profile:", "local:"))
 
 
 def writes_text(name: str) -> bool:

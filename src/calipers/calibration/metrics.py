@@ -189,7 +189,7 @@ class JudgeFigures:
     ``values`` and ``intervals`` are those of ``METRICS`` by name, and may also be read as attributes:
     ``judge.advantage_fidelity``, ``judge.advantage_fidelity_interval``. Agreement is over all calls of a group.
     ``missing`` counts groups that it cannot be measured on, because it did not score two members whose gold differs:
-    "abstained" where its record says so, "failed" without a score in what was recorded, "unrecorded" without a record.
+    "failed" where its record says so, "abstained" without a score in what was recorded, "unrecorded" without a record.
     ``place_curve`` is what each position of a list adds to a score, ``cost`` that of a group. Definitions:
     docs/calibration-figures.md.
     """
@@ -278,8 +278,8 @@ def _missing(answers: Evidence) -> Counter[str]:
     states = Counter(state for state, is_silent in zip(series.states, silent, strict=True) if is_silent)
     usable = measures.measurable_groups(answers.frame.gold, answers.frame.gold)
     unrecorded = int(usable.sum()) - int(usable[list(series.rows)].sum())
-    abstained = states["abstained"]
-    return Counter(abstained=abstained, failed=int(silent.sum()) - abstained, unrecorded=unrecorded)
+    failed = states["failed"]
+    return Counter(abstained=int(silent.sum()) - failed, failed=failed, unrecorded=unrecorded)
 
 
 def counts_as_text(missing: Counter[str]) -> str:

@@ -62,7 +62,7 @@ def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, f
     if measured and all(is_stand_in(figures.judge) for figures in measured):
         names = sorted({_one_line(figures.judge) for figures in measured})
         are = "is" if len(names) == 1 else "are"
-        return f"# No recommendation: {', '.join(names)} {are} for tests, not for training. Measure a model.\n"
+        return f"# No recommendation: {', '.join(names)} {are} not for training alone. Measure a model.\n"
     if limit and measured:
         return (
             f"# No recommendation: no measured way is known to cost at most {_limits(limit)} a group.\n"

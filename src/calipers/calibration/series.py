@@ -306,7 +306,7 @@ def _series(key: Key, every: Sequence[Record], frame: Frame) -> Series:
 def _state(records: Sequence[Record]) -> State:
     if any(map(_answered, records)):
         return "answered"
-    return "abstained" if all(record.status == "abstained" for record in records) else "failed"
+    return "failed" if any(record.status == "failed" for record in records) else "abstained"
 
 
 def _places(

@@ -82,8 +82,8 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         print_json(report.to_dict())
     else:
         print_report(report)
-    _save_recommendation(options["recommendation"], report)
-    return int(bool(bad.count))
+    is_saved = _save_recommendation(options["recommendation"], report)
+    return int(bool(bad.count) or not is_saved or all(judge.failure_rate == 1 for judge in report.judges))
 
 
 def _require_source(judgments: str | None, options: dict[str, Any]) -> None:
@@ -152,13 +152,13 @@ def _save_judgments(path: str | None, judgments: Sequence[Mapping[str, Any]]) ->
         write_text("--save", path, "".join(map(json_line, judgments)))
 
 
-def _save_recommendation(path: str | None, report: Calibration) -> None:
-    """Write the recommendation, and say so. Without one, nothing is written: a run would take such a file for one."""
+def _save_recommendation(path: str | None, report: Calibration) -> bool:
+    """Write the recommendation, and say so. Returns False if there is none: a run would take an empty file for one."""
     if path is None:
-        return
+        return True
     if report.choice is None or not report.choice.is_usable:
         print_message(f"Warning: --recommendation {path}: not written, since there is no recommendation")
-        return
+        return False
     write_text("--recommendation", path, _RECOMMENDED + report.recommendation)
     print_message(f"Recommendation in {path}: calipers --config {path} score GROUPS -o OUT")
     for judge in dict.fromkeys(report.choice.way.judges):
@@ -166,6 +166,7 @@ def _save_recommendation(path: str | None, report: Calibration) -> None:
             find_backend(judge, api_key="unused" if provider_of(split_judge_name(judge)[0]) else None)
         except ConfigError as error:
             print_message(f"Warning: that command will not run until 'judge' in {path} is changed: {error}")
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,4 +321,4 @@ def _measure_criteria(
         print_json(report.to_dict())
     else:
         print_meta_evaluation(report)
-    return int(bool(bad.count))
+    return int(bool(bad.count) or not any(judge.graded for judge in report.judges))

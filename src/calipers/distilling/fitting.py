@@ -19,6 +19,7 @@ from calipers.calibration.comparable import folds
 from calipers.distilling.groups import SPREAD, TrainingGroup, within_spread
 from calipers.errors import InputError
 from calipers.types import RenderedGroup
+from calipers.types.encoding import counted
 
 Places: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -115,8 +116,8 @@ def hold_out(groups: Sequence[TrainingGroup]) -> HeldOut:
     fold = folds(sources)
     if fold is None:
         raise InputError(
-            f"{len(groups)} groups of {len(numbers)} prompts have scores that differ, and a local judge needs at least "
-            f"{_LEAST_GROUPS} groups of 5 prompts; some hundreds are better"
+            f"scores differ in {counted(len(groups), 'group')} of {counted(len(numbers), 'prompt')}, and a local judge "
+            f"needs at least {_LEAST_GROUPS} groups of 5 prompts; some hundreds are better"
         )
     weights: list[Array] = []
     raw: list[Array] = [np.zeros(0)] * len(groups)

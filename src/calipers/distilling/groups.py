@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from calipers.backends.local.features import Array, MeasuredGroup, measure_group
+from calipers.backends.names import short_names, split_judge_name
 from calipers.calibration.comparable import prompt_of
 from calipers.errors import ConfigError
 from calipers.inputs import as_group
@@ -59,8 +60,8 @@ class TrainingGroup:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Everything that was read for a local judge: ``groups``, the ``teachers``' names, and the number of groups left
-    out, by reason.
+    """Everything that was read for a local judge: ``groups``, the names of the ``teachers`` whose scores these have,
+    and the number of groups left out, by reason.
     """
 
     groups: list[TrainingGroup]
@@ -71,29 +72,37 @@ class Training:
 def read_training(ledgers: Sequence[str], *, teachers: Sequence[str] = (), run: int | None = None) -> Training:
     """Return the groups in ``ledgers`` (files, or addresses of Postgres) with their judges' scores.
 
-    Only scores of judges named in ``teachers`` count; by default, of all but local and embedded judges. A group that is
-    in several runs is one group: the latest scores count, and it is left out only if no run has usable ones. Raises
-    LedgerError and ConfigError for what cannot be read.
+    Only scores of judges named in ``teachers`` count, with or without a server's address; by default, of all but local
+    and embedded judges. A group that is in several runs is one group: the latest scores count, and it is left out only
+    if no run has usable ones. Raises LedgerError and ConfigError for what cannot be read.
     """
     learned: dict[str, TrainingGroup] = {}
     left_out: dict[str, str] = {}
-    heard: dict[str, None] = {}
+    scored_by: dict[str, set[str]] = {}
+    judges: set[str] = set()
     for name in ledgers:
         with read_ledger(name) as ledger:
             runs = [run] if run is not None else [int(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")]
             for number in runs:
                 usable = []
                 for group, asked, reason in _groups_of_run(ledger, find_run(ledger, number), teachers):
+                    judges |= asked
                     if reason:
                         left_out[group.digest] = reason
                     else:
                         usable.append(group)
-                        heard.update(dict.fromkeys(sorted(asked)))
+                        scored_by[group.digest] = asked
                 learned |= {group.digest: group for group in _on_unit_scale(usable)}
-    if teachers and not heard:
+    names = short_names(judges)
+    if judges and (unknown := sorted({*teachers} - {*names, *names.values()})):
+        problem = f"--teacher {unknown[0]}: no judge, or several, have this name; choose among:"
+        raise ConfigError("\n  ".join([problem, *sorted(judges)]))
+    if teachers and not learned:
         raise ConfigError(f"--teacher {', '.join(teachers)}: no group in these ledgers was scored by this judge alone")
+    kept = list(learned)[-_MOST_GROUPS:]
+    used = dict.fromkeys(judge for digest in kept for judge in sorted(scored_by[digest]))
     reasons = Counter(reason for digest, reason in left_out.items() if digest not in learned)
-    return Training(list(learned.values())[-_MOST_GROUPS:], list(heard), dict(reasons))
+    return Training([learned[digest] for digest in kept], list(used), dict(reasons))
 
 
 def _groups_of_run(
@@ -127,7 +136,8 @@ def _why_no_teacher(asked: set[str], teachers: Sequence[str]) -> str:
     if not asked:
         return "without a score"
     if teachers:
-        return "" if asked <= set(teachers) else "scored by other judges"
+        is_named = all({judge, split_judge_name(judge)[0]} & {*teachers} for judge in asked)
+        return "" if is_named else "scored by other judges"
     small = [judge for judge in asked if judge.startswith(_SMALL)]
     if len(small) == len(asked):
         return "that only local or embedded judges scored"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs.records import parquet_rows, read_json_lines
-from calipers.rubric.dataset_criteria import row_prompt
+from calipers.rubric.dataset_standards import row_prompt
 from calipers.types import Message
 
 _KEYS: Final = ("prompt", "messages", "context")
@@ -51,7 +51,7 @@ def read_prompts(
     """Return the prompts to generate responses to, from a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, in order.
 
     A prompt is text, or a list of chat messages, in the field ``key``. The default is the first existing field of
-    ``prompt``, ``messages`` and ``context``, else the prompt of a known data set (``rubric.dataset_forms``). The
+    ``prompt``, ``messages`` and ``context``, else the prompt of a known data set (``rubric.dataset_standards``). The
     prompt's id is ``group_id``, ``id`` or ``key``, else its line; repeated ids get a number.
 
     ``check`` gets a row and its messages. It raises if the reader of the responses could not read the row, so that

@@ -21,9 +21,8 @@ from calipers.inputs.messages import canonical
 from calipers.inputs.parts import openai_tool_definitions
 from calipers.inputs.plain import plain_data, record_fields, type_in_words
 from calipers.rubric import as_rubric
-from calipers.rubric.dataset_criteria import row_prompt
-from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards
-from calipers.types import Rubric, Trajectory, TrajectoryGroup
+from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards, row_prompt
+from calipers.types import Message, Rubric, Trajectory, TrajectoryGroup
 from calipers.types.steps import Steps, at_once, run_steps
 
 _TRAJECTORY = ("id", "messages", "tools", "reward", "gold", "metadata", "artifacts")
@@ -63,16 +62,21 @@ def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[Trajecto
             size = 0
             yield
     _check_ids([member.id for member in members])
-    context = value.get("context")
+    context = () if value.get("context") is None else canonical(value["context"], where="context: ")
+    extra = _plain_values({key: item for key, item in value.items() if key not in _GROUP}, "")
+    if extra and not any(
+        message["role"] == "user" for part in (context, *(member.messages for member in members)) for message in part
+    ):
+        context += prompt_messages(extra)
     named = value.get("group_id") if group_id is None else group_id
     group = TrajectoryGroup(
         group_id="" if named is None else _id(named, "group_id"),
         trajectories=tuple(members),
-        context=() if context is None else canonical(context, where="context: "),
+        context=context,
         tools=None if value.get("tools") is None else openai_tool_definitions(value["tools"]),
         rubric=_rubric(value.get("rubric"), "") if is_ours or STANDARDS_KEYS.isdisjoint(value) else _row_rubric(value),
         artifacts=_artifacts(value.get("artifacts"), ""),
-        extra=_plain_values({key: item for key, item in value.items() if key not in _GROUP}, ""),
+        extra=extra,
     )
     group = replace(group, group_id=(yield from _derived_id(group))) if named is None else group
     object.__setattr__(group, "is_checked", True)
@@ -206,23 +210,28 @@ def _rollouts(value: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a data set's row with a prompt and responses (verl's form) as a group object of a groups file."""
-    responses, notes = plain_data(value["responses"]), plain_data(value.get("response_notes")) or []
-    prompt = next(
-        (value[key] for key in ("context", "prompt", "messages", "question") if value.get(key) is not None),
-        row_prompt(plain_data(dict(value))),
-    )
-    if not isinstance(responses, list) or not all(isinstance(text, str) for text in responses) or prompt is None:
+    row = plain_data(dict(value))
+    responses, notes = row["responses"], row.get("response_notes") or []
+    if not isinstance(responses, list) or not all(isinstance(text, str) for text in responses):
         return value
+    if not (prompt := row.get("context") or prompt_messages(row)):
+        raise InputError("has 'responses' but no prompt; write it under 'prompt', as text or as a list of messages")
     members = [
         {"id": str(number), "messages": [{"role": "assistant", "content": text}]}
         | ({"metadata": {"note": notes[number]}} if number < len(notes) and notes[number] else {})
         for number, text in enumerate(responses)
     ]
-    asked = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else plain_data(prompt)
-    if asked is None:
-        raise InputError(f"its prompt must be text or a list of messages, not {prompt}")
     rest = {key: item for key, item in value.items() if key not in ("responses", "response_notes")}
+    asked = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     return {**rest, "context": asked, "trajectories": members}
+
+
+def prompt_messages(row: Mapping[str, Any]) -> tuple[Message, ...]:
+    """Return the prompt of a data set's row (plain data) as messages, () without one."""
+    prompt = row_prompt(row)
+    if isinstance(prompt, str):
+        return ({"role": "user", "content": prompt},)
+    return canonical(prompt, where="prompt: ") if prompt else ()
 
 
 def _artifacts(value: Any, where: str) -> Mapping[str, str]:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.inputs.messages import canonical
+from calipers.inputs.groups import prompt_messages
 from calipers.inputs.plain import MAX_DEPTH, plain_data
 from calipers.inputs.records import convert_rows, open_binary, parquet_rows, read_json_lines, without_empty_fields
 from calipers.rubric import as_rubric
-from calipers.rubric.dataset_criteria import Pitfalls, row_prompt
-from calipers.rubric.dataset_standards import READ_KEYS, ground_truth_object, parse_json_text, read_standards
+from calipers.rubric.dataset_criteria import Pitfalls
+from calipers.rubric.dataset_standards import READ_KEYS, read_standards
 from calipers.rubric.grader_prompt import require_grader_prompt
 from calipers.types import Message, Rubric
 
@@ -149,22 +149,7 @@ def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfal
         raise InputError(f"no rubric with criteria is in the fields {', '.join(map(str, row)) or 'none'}; {_SHAPE}")
     name = next((str(row[key]) for key in _ID_KEYS if row.get(key) is not None), str(number))
     extra = {key: item for key, item in row.items() if key not in {"prompt", "rubrics", "rubric"}}
-    return RubricRow(number, name, _prompt(row), rubric, extra)
-
-
-def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
-    if row.get("conversation_history") or "prompt_metadata" in row:
-        prompt = parse_json_text(row.get("conversation_history") or row.get("prompt"), "conversation_history")
-    else:
-        inner = parse_json_text(row.get("extra_info"), "extra_info")
-        prompt = row.get("prompt") or (inner.get("prompt") if isinstance(inner, Mapping) else None)
-        truth = ground_truth_object(row.get("ground_truth")) or {}  # DR Tulu's has the query
-        prompt = prompt or row.get("question") or row_prompt(row) or row_prompt(truth)
-    if prompt is None:
-        return ()
-    if isinstance(prompt, str):
-        return ({"role": "user", "content": prompt},)
-    return canonical(prompt, where="prompt: ")
+    return RubricRow(number, name, prompt_messages(row), rubric, extra)
 
 
 _KEYS: Final = READ_KEYS | {"rubric"}

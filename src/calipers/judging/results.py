@@ -45,7 +45,6 @@ from calipers.types import (
 NOTHING_TO_COMPARE: Final = "nothing to compare, so no judge was asked and the reward is constant"
 _ABSTAINS: Final[frozenset[FailureKind]] = frozenset({"refused", "context_window"})
 """Failures that make a trajectory abstain: the judge works, but will not or cannot judge this group."""
-_MEANT_AS_CONTEXT: Final = ("context", "prompt", "prompts", "question", "input", "messages", "task", "query")
 _NOT_LINKED: Final = "no chain of comparisons links it to the members that have a score: "
 
 
@@ -296,8 +295,7 @@ def _different_prompts(group: TrajectoryGroup, openings: Sequence[Sequence[Any]]
 def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
     """Return a warning for each unknown key that probably holds the task or a part of it.
 
-    That is a key spelt like 'context' with messages and, if the trajectories begin without a task, any column that data
-    sets have for it.
+    That is a key spelt like 'context' with messages and, if the trajectories begin without a task, 'task'.
     """
     begun = any(
         message.get("role") != "assistant" for trajectory in group.trajectories for message in trajectory.messages[:2]
@@ -306,7 +304,7 @@ def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
     for key, value in group.extra.items():
         is_near = bool(get_close_matches(key, ["context"], cutoff=0.8))
         has_messages = isinstance(value, list) and any(isinstance(item, dict) and "role" in item for item in value)
-        if (is_near and has_messages) or (not begun and (is_near or key in _MEANT_AS_CONTEXT)):
+        if (is_near and has_messages) or (not begun and (is_near or key == "task")):
             keys.append(key)
     return [f"the judge was not shown {key!r}: what all trajectories begin with goes into 'context'" for key in keys]
 

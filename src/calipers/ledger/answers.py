@@ -35,7 +35,7 @@ async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
         and all(isinstance(count, int) and count >= 0 for count in counts)
         and all(finite_number(number) is not None for number in numbers)
     ):
-        raise ledger.damaged()
+        raise ledger.damaged(key)
     known = FailedCalls(attempts - 1) if attempts > 1 else FailedCalls()
     return Completion(
         text,

@@ -147,8 +147,6 @@ def checksum(row: Iterable[Any]) -> int:
 class ReadableLedger(ABC):
     """A ledger that can be queried. Use it as a context manager, or close it."""
 
-    remedy_of_damage: str
-
     @property
     @abstractmethod
     def name(self) -> str:
@@ -190,9 +188,13 @@ class ReadableLedger(ABC):
         except LedgerError as error:
             raise LedgerError(f"{self.name}: {error}") from None
 
-    def damaged(self) -> LedgerError:
-        """Return the LedgerError for contents that calipers did not write."""
-        return LedgerError(f"{self.name}: the ledger is damaged and cannot be read. {self.remedy_of_damage}")
+    def damaged(self, answer: str | None = None) -> LedgerError:
+        """Return the LedgerError for a row that calipers did not write, such as the ``answer`` with this key."""
+        remedy = "Restore a backup, or begin another ledger"
+        if answer is not None:
+            remedy = f"To have it asked again: DELETE FROM answers WHERE key = '{answer}'"  # noqa: S608 - our key
+        problem = f"a row is damaged and cannot be read; `calipers ledger verify {self.name}` names it"
+        return LedgerError(f"{self.name}: {problem}. {remedy}")
 
     def __enter__(self) -> Self:
         return self

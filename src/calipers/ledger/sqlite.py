@@ -53,7 +53,6 @@ class LedgerFile(ReadableLedger):
     """A ledger file at ``path``, of which a subclass has opened the connection."""
 
     path: Path
-    remedy_of_damage = _DAMAGED
     _connection: sqlite3.Connection
     _lock: threading.RLock
 

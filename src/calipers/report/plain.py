@@ -97,7 +97,8 @@ def _trajectory(one: Mapping[str, Any], *, width: int, full: bool) -> Iterator[s
         yield from _wrapped(warning, width=width, indent=2)
     for verdict in one["criteria"]:
         met = {True: "met", False: "not met"}.get(verdict.get("met"), "no verdict")
-        yield from _wrapped(f"{verdict['id']}: {met}", width=width, indent=2)
+        if (text := f"{verdict['id']}: {met}") not in (one["explanation"] or ""):
+            yield from _wrapped(text, width=width, indent=2)
     if one["messages"] is not None:
         yield from _messages(one["messages"], width=width, full=full)
 

@@ -75,19 +75,3 @@ def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
     read = {"text": rest.strip() if known else value["description"], "points": points, "tags": [*labels, *tags]}
     more = {key: value[key] for key in ("id", "veto", "rule") if value.get(key) is not None}
     return as_criterion({"rule": rule, **read, **more}, place)
-
-
-def row_prompt(row: Mapping[str, Any]) -> Any:
-    """Return a data set's prompt, as text or a list of messages, from whichever field holds it; None if none does.
-
-    An ``input`` follows its ``instruction`` after an empty line.
-    """
-    conversation = row.get("conversation")
-    if isinstance(conversation, Mapping) and conversation.get("messages"):
-        return conversation["messages"]
-    for key in ("query", "messages"):
-        if row.get(key):
-            return row[key]
-    parts = [row.get(key) for key in ("instruction", "input")]
-    texts = [part for part in parts if isinstance(part, str) and part.strip()]
-    return "\n\n".join(texts) if isinstance(parts[0], str) and texts else None

@@ -222,6 +222,26 @@ def ground_truth_object(value: Any) -> Mapping[str, Any] | None:
     return value if isinstance(value, Mapping) else None
 
 
+def row_prompt(row: Mapping[str, Any]) -> Any:
+    """Return the prompt of a row, as text or a list of messages, from whichever field holds it; None if none does.
+
+    An ``input`` follows its ``instruction`` after an empty line.
+    """
+    if row.get("conversation_history") or row.get("prompt_metadata"):
+        return parse_json_text(row.get("conversation_history") or row.get("prompt"), "conversation_history")
+    inner, conversation = parse_json_text(row.get("extra_info"), "extra_info"), row.get("conversation")
+    for key, holder in (
+        ("prompt", row), ("prompt", inner), ("question", row), ("messages", conversation), ("query", row),
+        ("messages", row), ("prompts", row),
+    ):  # fmt: skip
+        if isinstance(holder, Mapping) and holder.get(key):
+            return holder[key]
+    parts = [row.get(key) for key in ("instruction", "input")]
+    text = "\n\n".join(part for part in parts if isinstance(part, str) and part.strip())
+    truth = ground_truth_object(row.get("ground_truth"))  # DR Tulu's has the query
+    return text or (row_prompt(truth) if truth else None)
+
+
 def _is_filled(value: Any) -> bool:
     """Return whether a value is not blank: in tables, keys of other rows are empty lists or nulls."""
     if isinstance(value, str):

@@ -50,8 +50,6 @@ _SECONDS: Final = 30.0
 class _Database(ReadableLedger):
     """A ledger at an address, used on a thread of its own."""
 
-    remedy_of_damage = "Restore a backup, or begin another with ?schema=NAME."
-
     def __init__(self, location: str) -> None:
         self._address = Address.of(location)
         self._thread = LoopThread()
