@@ -30,7 +30,7 @@ def require_replaceable(
     ``resumes`` replaces the file that its interrupted run wrote. ``beside`` maps names for messages to the other files
     that the command reads or writes; those are never replaced.
     """
-    if path == "-":
+    if path == "-" and not suffixes:
         return
     file = Path(path)
     if file.is_dir():

@@ -59,8 +59,9 @@ def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, An
         try:
             pairs[key] = json.loads(value)
         except (ValueError, RecursionError) as error:  # also a number of too many digits, or too deep
-            if value.lstrip().startswith(("{", "[")):
-                raise ConfigError(f'{flag} {text}: not JSON ({error}); write true, false and "text"') from error
+            if re.match(r"\s*[{[](?![{%#])", value):  # a chat template is text
+                remedy = 'write true, false and "text"; for text, \'"..."\''
+                raise ConfigError(f"{flag} {key}: the value is not JSON ({error}); {remedy}") from error
             pairs[key] = value
     return pairs
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from calipers.config.arguments import require_one_of
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, without_exit
 from calipers.inputs import as_group
 from calipers.interfaces import Backend, Verifier
 from calipers.judging.judge import Judge, store_of
@@ -105,7 +105,8 @@ class Hybrid:
         self._code, self._how = _NAMED_COMBINATIONS.get(combine, (code or "mean", combine))
         is_named = combine in _NAMED_COMBINATIONS
         self._threshold = 0.5 if is_named and threshold is None else threshold
-        self._checks, self._gates, self._floor = checks, tuple(gates), float(floor)
+        self._checks = checks if isinstance(checks, Sequence) else without_exit(checks)
+        self._gates, self._floor = tuple(gates), float(floor)
 
     def __repr__(self) -> str:
         """Show the judge, how many checks and gates there are, and how they are combined."""

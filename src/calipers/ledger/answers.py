@@ -60,7 +60,8 @@ def keys_without_verdict(ledger: ReadableLedger, run: int) -> frozenset[str]:
     query = (
         "SELECT asks.key FROM asks JOIN groups ON groups.run = asks.run AND groups.position = asks.position WHERE "
         "asks.outcome IN ('rejected', 'partial') AND asks.run <> ? AND groups.result LIKE '%\"reward\":null%' "
-        "AND groups.result NOT LIKE '% is beyond the budget: %' AND groups.result NOT LIKE '%s deadline of % s passed%'"
+        'AND groups.result NOT LIKE \'%"reason":"the call is beyond the budget: %\' '
+        "AND groups.result NOT LIKE '%\"reason\":\"the group''s deadline of %'"
     )
     return frozenset(key for (key,) in ledger.rows(query, (run,)))
 
@@ -195,7 +196,7 @@ def is_repeat(ledger: ReadableLedger, settings: Mapping[str, Any], first: Mappin
 
 def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
     judges = [(judge["judge"], judge["endpoint"], judge["model"]) for judge in settings["judges"]]
-    return {**settings, "judges": judges, "experience": None, "windows": []}
+    return {**settings, "judges": judges, "experience": None, "windows": [], "deadline": None}
 
 
 def _runs(ledger: ReadableLedger, level: int = logging.DEBUG) -> Iterator[tuple[int, Mapping[str, Any]]]:

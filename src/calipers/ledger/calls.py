@@ -129,7 +129,7 @@ class SingleFlight(Generic[T]):
         except asyncio.CancelledError:
             mine.cancel()
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             mine.set_exception(error)
             mine.exception()  # marks the exception as retrieved, because there may be no other caller
             raise

@@ -215,10 +215,10 @@ _SCORED: Final = (
 )
 _LABELLED: Final = re.compile(rf"(?<![^\W_])scores?(?![\w-]){_SCORED}", re.IGNORECASE)
 _OF_HUNDRED: Final = re.compile(
-    r"(?:(?<![a-z])(?:score|rating|rated|grade|mark|note|nota|total|overall|verdict|evaluation|оценка|分数?|評価)s?(?:\s(?:is|of))?|\A)"
+    r"(?:[:：]|\A|\b(?:score|grade|rating|rated|total|overall)s?(?:\s(?:is|of|at))?)"
     r"\W{0,6}(?P<score>\d[\d.]{0,4}\s?(?:/|out of)\s?100)(?!\d|\s?\w)", re.IGNORECASE
 )  # fmt: skip
-"""A score out of 100, and not an answer: ``a probability of 37/100``."""
+"""A score out of 100, and no ``probability of 37/100``."""
 _NAMED: Final = re.compile(r"(?<!\w)(\w+)(?:['’]s)?[\W_]{0,8}\Z")
 
 

@@ -73,7 +73,7 @@ def read_curves(path: str, over: Against = "step") -> tuple[str, list[ArmCurves]
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        why = {KeyError: f"it has no {error}", ValueError: str(error)}.get(type(error), "it is no JSON of that form")
+        why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(f"{file}: is not a result file of calipers study train: {why:.100}") from error
     if not arms:
         raise InputError(f"{file}: it has no arms")

@@ -13,7 +13,6 @@ import threading
 import urllib.request
 import weakref
 from collections.abc import AsyncGenerator, Mapping, MutableMapping
-from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -44,7 +43,7 @@ _CAUSES: Final[Mapping[Any, str]] = {
     aiohttp.ClientConnectorDNSError: "{peer}: the host name {error.host} cannot be resolved: check its spelling",
     aiohttp.ClientConnectorCertificateError: "{where} is not trusted here ({error.certificate_error}): {certificate}",
     aiohttp.ClientConnectorSSLError: "{where} does not speak TLS: try an address that begins with http://",
-    aiohttp.ClientConnectorError: "Nothing answers at {peer} ({error.os_error}): {remedy}",
+    aiohttp.ClientConnectorError: "Nothing answers at {peer} ({why}): {remedy}",
     aiohttp.ClientPayloadError: "{where} broke off or garbled its answer.",
     aiohttp.ClientHttpProxyError: "{where} cannot be reached: the proxy answers HTTP {error.status}",
     aiohttp.ClientResponseError: "{where} does not answer in HTTP: try an address that begins with https://",
@@ -129,6 +128,7 @@ class HttpClient:
         peer = f"the proxy {url_without_password(proxy)}" if proxy else server
         cause, message = next((cause, text) for cause, text in _CAUSES.items() if isinstance(error, cause))
         values = {"timeout": self._timeout, "certificate": _certificate_remedy(error), "peer": peer, "error": error}
+        values["why"] = getattr(error, "strerror", None) or getattr(error, "os_error", "")
         values["where"] = f"{server} (by way of {peer})" if proxy else server
         values["remedy"] = f"correct its address, or set NO_PROXY={self._base.host}" if proxy else _START
         return TransientError(_KINDS.get(cause, "unreachable"), message.format(**values))
@@ -171,8 +171,8 @@ def _certificate_remedy(error: Exception) -> str:
         return "use an address that the certificate names, or renew it"
     for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
         paths = os.environ.get(name)
-        if paths and not any(Path(path).exists() for path in (paths, *paths.split(os.pathsep))):
-            return f"{name} names {paths}, which does not exist"
+        if paths and not any(map(os.path.exists, (paths, *paths.split(os.pathsep)))):
+            return f"{name} names {paths[:80]}, which does not exist"
     return "set SSL_CERT_FILE to a file with the certificate of its issuer"
 
 

@@ -30,8 +30,11 @@ from calipers.trainers.verl.judging import (
 _log = logging.getLogger(__name__)
 _NEEDED: Final = "calipers' agent loop needs verl's V1 trainer: pip install 'calipers[verl]', on Python 3.12 or older"
 ray, omegaconf, v1 = (import_library(name, remedy=_NEEDED) for name in ("ray", "omegaconf", "verl.trainer.ppo.v1"))
-_VerlManager: Any = v1.AgentLoopManagerTQ
-_VerlWorker: Any = v1.AgentLoopWorkerTQ.__ray_metadata__.modified_class
+try:
+    _VerlManager: Any = v1.AgentLoopManagerTQ
+    _VerlWorker: Any = v1.AgentLoopWorkerTQ.__ray_metadata__.modified_class
+except AttributeError as missing:
+    raise ConfigError(f"{_NEEDED} ({missing})") from missing
 _METHODS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
 
 
