@@ -60,8 +60,8 @@ def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, An
             pairs[key] = json.loads(value)
         except (ValueError, RecursionError) as error:  # also a number of too many digits, or too deep
             if re.match(r"\s*[{[](?![{%#])", value):  # a chat template is text
-                remedy = 'write true, false and "text"; for text, \'"..."\''
-                raise ConfigError(f"{flag} {key}: the value is not JSON ({error}); {remedy}") from error
+                remedy = "in JSON, write true, false, null and double quotes"
+                raise ConfigError(f"{flag} {key}: the value is not JSON ({error}): {remedy}") from error
             pairs[key] = value
     return pairs
 
