@@ -38,9 +38,8 @@ def require_replaceable(
     if not file.absolute().parent.is_dir():
         raise ConfigError(f"{flag} {path}: its folder does not exist; create it first")
     if file.suffix not in suffixes if suffixes else file.suffix.lower() in {".csv", ".tsv", ".gz", ".parquet"}:
-        raise ConfigError(
-            f"{flag} {path}: must end in {' or '.join(suffixes) or 'a suffix that --help names, mostly .jsonl'}"
-        )
+        formats = " or ".join(suffixes or (".jsonl", "a suffix that --help names"))
+        raise ConfigError(f"{flag} {path}: must end in {formats}")
     for name, neighbour in beside.items():
         sides = () if neighbour is None else ("", "-wal", "-shm", "-journal")  # SQLite's files beside a ledger
         if any(_same(path, f"{neighbour}{side}") for side in sides):
