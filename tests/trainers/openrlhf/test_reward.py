@@ -227,7 +227,7 @@ async def test_an_agents_own_reward_is_kept_and_the_judge_sees_all_turns(engine:
     assert all(one["extra_logs"] == {"turns": 2.0} for one in responses)
     assert "[go on]" in str(faulty.posts[0]["messages"])
     executor = agent_executor(judge_at(faulty), agent=instance(engine, lambda: float("nan")))()
-    with pytest.raises(InputError, match="a reward of nan of its own"):
+    with pytest.raises(InputError, match="a reward of nan"):
         await rolled_out(engine, executor, [*PAIR, "so", "so"], turns=2)
 
 
