@@ -60,9 +60,9 @@ def test_a_fall_and_a_constant_are_no_rise():
 
 
 def test_what_cannot_work_is_refused():
-    for wrong in ({}, {"above": 1.0, "below": 0.0}, {"above": float("nan")}):
+    for above, below in ((None, None), (1.0, 0.0), (float("nan"), None)):
         with pytest.raises(ConfigError, match="threshold"):
-            Alarm(BIAS, **wrong)  # type: ignore[arg-type]
+            Alarm(BIAS, above=above, below=below)
 
 
 def test_an_alarm_on_a_metric_that_no_monitor_has_names_the_nearest():

@@ -192,7 +192,7 @@ class ReadableLedger(ABC):
         """Return the LedgerError for a row that calipers did not write, such as the ``answer`` with this key."""
         remedy = "Restore a backup, or begin another ledger"
         if answer is not None:
-            remedy = f"To have it asked again: DELETE FROM answers WHERE key = '{answer}'"  # noqa: S608 - our key
+            remedy = f"To have it asked again: DELETE FROM answers WHERE key = '{answer}'"  # noqa: S608 - a message, which nothing runs
         problem = f"a row is damaged and cannot be read; `calipers ledger verify {self.name}` names it"
         return LedgerError(f"{self.name}: {problem}. {remedy}")
 

@@ -29,7 +29,7 @@ class Alarm:
         bounds = [value for value in (self.above, self.below) if value is not None]
         if len(bounds) != 1 or not math.isfinite(bounds[0]):
             raise ConfigError(f"the alarm on {self.metric} needs one threshold: above= or below=")
-        if self.metric not in list(METRICS):
+        if self.metric not in METRICS:
             names = [name.removeprefix("judge/") for name in METRICS]
             near = nearest_name(str(self.metric).removeprefix("judge/"), names)
             hint = f"did you mean judge/{near}?" if near else "docs/health.md lists all metrics"

@@ -210,14 +210,11 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, *, cut: bool) ->
 # --- explanations ----------------------------------------------------------------------------------------------------
 
 _SCORED: Final = (
-    rf"[*_\"'`]{{0,3}}(?:\s?\([^()\n]{{0,20}}\))?(?:\s{{0,3}}(?:[:：=]{{1,2}}|->|→)|\s[–—-]\s|\sis\s(?={SCORE}\W*\Z)|(?<!s)\s(?=[\d.]{{1,5}}\s?/\s?\d))[*_\"'`\s]{{0,4}}"
+    rf"[*_\"'`]{{0,3}}(?:\s?\([^()\n]{{0,20}}\))?(?:\s{{0,3}}(?:[:：=]{{1,2}}|->|→)|\s[–—-]\s|\sis\s(?={SCORE}\W*\Z)|(?<!s)\s(?:of\s)?(?=[\d.]{{1,5}}\s?(?:/|out\sof)\s?\d))[*_\"'`\s]{{0,4}}"
     rf"(?P<score>{SCORE})(?![\w.,:–-]*\w)"
 )
 _LABELLED: Final = re.compile(rf"(?<![^\W_])scores?(?![\w-]){_SCORED}", re.IGNORECASE)
-_OF_HUNDRED: Final = re.compile(
-    r"(?:[:：]|\A|\b(?:score|grade|rating|rated|total|overall)s?(?:\s(?:is|of|at))?)"
-    r"\W{0,6}(?P<score>\d[\d.]{0,4}\s?(?:/|out of)\s?100)(?!\d|\s?\w)", re.IGNORECASE
-)  # fmt: skip
+_OF_HUNDRED: Final = re.compile(r"(?:[:：]|\A)\W{0,6}(?P<score>\d[\d.]{0,4}\s?(?:/|out of)\s?100)(?!\d|\s?\w)")
 """A score out of 100, and no ``probability of 37/100``."""
 _NAMED: Final = re.compile(r"(?<!\w)(\w+)(?:['’]s)?[\W_]{0,8}\Z")
 
