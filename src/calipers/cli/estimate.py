@@ -76,5 +76,5 @@ def _of_budget(found: Estimate, budget: Mapping[str, float]) -> Iterator[str]:
         if takes is not None:
             extra = max((getattr(judge.reserved, kind) for judge in found.spending), default=0)
             verdict = f"{'enough' if takes + extra <= limit else 'not enough'}: the run takes {takes / limit:.0%}"
-            verdict += f" and reserves {extra / limit:.0%}" if extra else ""
+            verdict += f", plus {extra / limit:.0%} in reserve" if extra else ""
         yield f"{'budget':<14} {kind}={limit:g}: {verdict}"
