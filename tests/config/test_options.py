@@ -265,7 +265,7 @@ def test_what_was_learned_on_the_way_survives_the_ledger() -> None:
 
 
 def test_a_run_begun_again_takes_up_the_windows_of_then_unless_they_are_known_to_be_others() -> None:
-    before = TWO.with_revealed_windows(5, [Window(4096, 2.5), None]).to_dict()
+    before = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
     again = TWO.with_windows_of(before)
     assert again is not None
     assert again.windows == ((5, 0, 4096, 2.5),)

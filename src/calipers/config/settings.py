@@ -110,13 +110,12 @@ class Settings(Everyday):
         )
         return replace(self, windows=(*self.windows, *news)) if news else self
 
-    def with_windows_of(self, before: Mapping[str, Any]) -> Self | None:
-        """Return these settings of a judge with the context windows of ``before``, those of an equal earlier run.
+    def with_windows_of(self, then: Settings) -> Self | None:
+        """Return these settings of a judge with the context windows of ``then``, those of an equal earlier run.
 
         The same groups then render as they did in that run. Returns None if a judge's context window is known to differ
         now.
         """
-        then = Settings.of(before)
         now = [judge.context_window for judge in self.judges]
         if any(tokens not in (None, judge.context_window) for tokens, judge in zip(now, then.judges, strict=True)):
             return None

@@ -267,15 +267,13 @@ def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: Judg
     """
     for judge in judges:
         judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
-    before = settings_of_equal_run(ledger, settings.to_dict())
+    before = settings_of_equal_run(ledger, settings)
     known = None if before is None else settings.with_windows_of(before)
     if known is None:
         pairs = zip(judges, settings.judges, strict=True)
         known = replace(settings, judges=tuple(judge.as_recorded(recorded.context_window) for judge, recorded in pairs))
-    priors: Priors | None = None
-    if settings.records.learn and before is not None:
-        priors = None if before["experience"] is None else Priors.of(before["experience"])
-    elif settings.records.learn:
+    priors = None if before is None else before.experience
+    if before is None and settings.records.learn:
         priors = Priors.learn(recorded_judgments(ledger, known), len(known.judges))
         priors = priors if priors.groups else None
     if priors is not None and max(priors.weights or (0.0,)) > RESTS_ON_ONE:
