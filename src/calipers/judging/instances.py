@@ -160,18 +160,14 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
                     judge.refuses = judge.refused
                     refusing.append(judge)
                 judge.refused, judge.failed_otherwise = None, False
-        self._raise_if_all_refuse()
-        for judge in refusing:
-            _log.warning("%s refuses every question, and the panel judges without it: %s", judge.name, judge.refuses)
-
-    def _raise_if_all_refuse(self) -> None:
-        with self._lock:
             reasons = [f"{judge.name}: {judge.refuses}" for judge in self if judge.refuses and not judge.answered]
         if reasons and len(reasons) == len(self):
             raise ConfigError(
                 f"every question was refused, so nothing would be scored: {as_sentence('; '.join(reasons))} Check the "
                 "judge's name, its address and its key."
             )
+        for judge in refusing:
+            _log.warning("%s refuses every question, and the panel judges without it: %s", judge.name, judge.refuses)
 
 
 def judges_in(judge: Judges) -> tuple[str | Backend, ...]:

@@ -96,7 +96,7 @@ async def settings_with_criteria(
         return TaskCriteria(problem=NO_PROMPT), settings
     params = dict(settings.calls.params or {})
     question = CriteriaQuestion(MOST_CRITERIA, bool(reference), standards, settings.calls.max_tokens, params)
-    strategies = Strategies(question, WritingPlanner(), _no_scores, _no_rewards)
+    strategies = Strategies(question, WritingPlanner(), lambda _, n: no_scores(n), lambda scores, _: scores.values)
     answered, _ = await QueryLoop(strategies, judges, (), view, number, settings, store, ends).run()
     kept = question.checked.kept
     if not kept:
@@ -104,15 +104,3 @@ async def settings_with_criteria(
         return TaskCriteria((), answered, problem, bool(reference)), settings
     rubric = with_criteria(settings.rubric, kept, graded=settings.grading is not None)
     return TaskCriteria(kept, answered, None, bool(reference)), replace(settings, rubric=rubric)
-
-
-def _no_scores(judgments: object, n: int) -> Any:
-    """Aggregate nothing, because a question for criteria gives no judgments."""
-    del judgments
-    return no_scores(n)
-
-
-def _no_rewards(scores: object, view: Any) -> tuple[float | None, ...]:
-    """Give no rewards, because a question for criteria gives no scores."""
-    del scores
-    return (None,) * len(view.candidates)
