@@ -248,7 +248,10 @@ def test_a_window_holds_from_its_group_on_and_for_its_judge_only() -> None:
     revealed = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
     assert revealed.windows == ((5, 0, 4096, 2.5),)
     assert revealed.for_group(4).judges == TWO.judges
-    assert [one.window for one in revealed.for_group(5).judges] == [Window(4096, 2.5), Window(8192, 3.0)]
+    assert [(one.context_window, one.bytes_per_token) for one in revealed.for_group(5).judges] == [
+        (4096, 2.5),
+        (8192, 3.0),
+    ]
     assert revealed.for_group(99) == revealed.for_group(5)
 
 

@@ -19,8 +19,8 @@ from calipers.config.grouped_options import (
     Reward,
     Tools,
 )
-from calipers.config.option import Option, groups_of
-from calipers.config.options import Everyday, JudgeOptions
+from calipers.config.option import Option
+from calipers.config.options import GROUPS, Everyday, JudgeOptions
 from calipers.errors import LedgerError
 from calipers.render import BYTES_PER_TOKEN
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, criteria_as_text
@@ -36,11 +36,6 @@ class RecordedJudge:
     model: str
     context_window: int | None = None
     bytes_per_token: float = BYTES_PER_TOKEN
-
-    @property
-    def window(self) -> Window | None:
-        """The judge's context window; None if it is not known."""
-        return None if self.context_window is None else Window(self.context_window, self.bytes_per_token)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,9 +70,8 @@ class Settings(Everyday):
     @classmethod
     def from_options(cls, options: JudgeOptions, **more: Any) -> Self:
         """Return the settings that follow from ``options``, without judges; ``more`` sets further fields."""
-        flat = {field.name: getattr(options, field.name) for field in fields(Everyday)}
-        groups = {name: getattr(options, name) for name in groups_of(JudgeOptions)}
-        return cls((), **flat, **groups, **more)
+        names = (*(field.name for field in fields(Everyday)), *GROUPS)
+        return cls((), **{name: getattr(options, name) for name in names}, **more)
 
     @property
     def grading(self) -> Grading | None:
