@@ -124,6 +124,9 @@ async def test_a_group_with_nothing_to_compare_gets_the_middle_of_its_range() ->
         assert [note for note in result.warnings if "2 trajectories are identical" in note]
         alone = await judge.score_group(group_of({"a": "42"}))
         assert (alone.rewards, [note for note in alone.warnings if "one trajectory" in note] != []) == ([middle], True)
+        assert alone.trajectories[0].score is None
+    absolute = calipers.Judge(SimulatedJudge({"a": 0.1}), question={"absolute": True})
+    assert (await absolute.score_group(group_of({"a": "42"}))).rewards == [0.1]
 
 
 def test_a_result_is_described_best_first_with_errors_and_reasons() -> None:
