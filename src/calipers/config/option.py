@@ -80,11 +80,6 @@ class Option:
         return f'{self.group}={{"{self.name}": ...}}' if self.group else f"{self.name}="
 
     @property
-    def names(self) -> frozenset[str]:
-        """The names that a caller may know this option by: its field, and its flat name."""
-        return frozenset({self.name, self.key}) - {""}
-
-    @property
     def record(self) -> str:
         """The key of this option in the ledger's record of a run, such as ``"resolve.most"``; empty if it is not
         recorded.
@@ -255,8 +250,6 @@ def _without_secrets(value: Any) -> Any:
             return name_without_password(value) if split_judge_name(value)[1] else url_without_password(value)
         case dict():
             return {_without_secrets(key): _without_secrets(item) for key, item in value.items()}
-        case list():
-            return [_without_secrets(item) for item in value]
-        case tuple():
-            return tuple(_without_secrets(item) for item in value)
+        case list() | tuple():
+            return type(value)(map(_without_secrets, value))
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from calipers.replies import ScoreReading
@@ -65,11 +65,12 @@ class ScoredReply:
                 ratings.append(Rating(item, shifted, presentation, places[item], ask.slot, spread))
         return tuple(ratings)
 
-    def reading(self, judgments: Sequence[Judgment], covered: Collection[int]) -> Reading:
+    def reading(self, judgments: Sequence[Judgment]) -> Reading:
         """Return ``judgments`` in reply to this protocol's question as a Reading.
 
-        Members that are not ``covered`` are missing, each with a reason.
+        Members without a score are missing, each with a reason; all of them are if there is no judgment.
         """
+        covered = self.values if judgments else ()
         reading, request = self._reading, self._request
         reason = None if reading.reason is None else _with_ids(reading.reason, request)
         cut = reading.truncated and bool(reading.missing)
