@@ -168,10 +168,12 @@ async def test_a_run_that_is_not_as_it_was_written_teaches_nothing_and_the_warni
     path: Path, caplog: pytest.LogCaptureFixture, field: str
 ):
     before = await replayed_lines(path)
-    update(path, f"UPDATE runs SET settings = json_set(settings, '$.{field}', json(?))", '[[0, 9, "x", {}]]')  # noqa: S608 - ours
+    update(path, f"UPDATE runs SET settings = json_set(settings, '$.{field}', json(?))", "[[0, 9, 4096, 3.0]]")  # noqa: S608 - ours
     assert await scored(path, SimulatedJudge(QUALITY), GROUPS) == before
     assert "run 1 teaches this run nothing" in caplog.text
     assert "l.db: a row is damaged" in caplog.text
+    with pytest.raises(LedgerError, match=r"l\.db: a run's settings in the ledger are damaged"):
+        await replayed_lines(path, 1)
 
 
 async def test_what_no_database_takes_is_that_answers_matter_and_nobody_waits_forever(tmp_path: Path):

@@ -128,7 +128,7 @@ class Settings(Everyday):
             )
         try:
             return cls._read(record)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError):
             raise _unreadable() from None
 
     @classmethod
@@ -141,14 +141,18 @@ class Settings(Everyday):
             "params": values["params"] or None,
             "tools": tuple(values["tools"]),
         }
+        judges = tuple(RecordedJudge(**judge) for judge in record["judges"])
+        slots = range(len(judges))
         return cls(
             **judge_arguments(values),
-            judges=tuple(RecordedJudge(**judge) for judge in record["judges"]),
+            judges=judges,
             rubric=rubric if isinstance(rubric := record["rubric"], str) else as_rubric(rubric),
             custom_parse=record["custom_parse"],
             warnings=tuple(record["warnings"]),
             begins_with=record["begins_with"],
-            windows=tuple((first, slot, tokens, density) for first, slot, tokens, density in record["windows"]),
+            windows=tuple(
+                (int(first), slots[slot], int(size), float(dense)) for first, slot, size, dense in record["windows"]
+            ),
             experience=None if record["experience"] is None else Priors.of(record["experience"]),
         )
 
