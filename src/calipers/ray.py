@@ -15,10 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from calipers._version import __version__
+from calipers.config.settings import Settings
 from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
 from calipers.inputs import as_group
 from calipers.inputs.records import row_as_object
-from calipers.judging.remote import Batch, Note, Outcome, SharedJudge, judge_of_batch
+from calipers.judging.judge import replaying_judge
+from calipers.judging.remote import Note, Outcome, RemoteStore, SharedJudge
 from calipers.ledger import group_digest
 from calipers.protocols.question import Parse
 from calipers.registry import import_library
@@ -106,10 +108,10 @@ class JudgeActor:
         except CalipersError as error:
             return error
 
-    async def begin(self, digests: Sequence[str]) -> Batch:
+    async def begin(self, digests: Sequence[str]) -> tuple[Settings, Sequence[int]]:
         """Begin groups, numbered by their content: Ray repeats work, under other names too, if a worker was lost."""
         numbers = [self._numbers.setdefault(digest, len(self._numbers)) for digest in digests]
-        return Batch(self._judge.begin(max(numbers, default=0)), numbers)
+        return self._judge.begin(max(numbers, default=0)), numbers
 
     async def answer(self, number: int, request: JudgeRequest) -> Outcome:
         """Return the answer to a request about group ``number``, or the error."""
@@ -164,8 +166,8 @@ class Worker:
 
     async def _judged(self, groups: Sequence[TrajectoryGroup]) -> list[GroupResult]:
         digests = [group_digest(group) for group in groups]
-        batch = await self._of_actor(self._actor.begin.remote(digests))
-        judge = judge_of_batch(self, batch, parse=self._parse)
+        settings, numbers = await self._of_actor(self._actor.begin.remote(digests))
+        judge = replaying_judge(settings, RemoteStore(self, numbers), parse=self._parse)
         return [result async for result in judge.score_groups(groups, concurrency=len(groups), ordered=True)]
 
     async def _of_actor(self, reference: Any) -> Any:

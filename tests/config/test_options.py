@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -135,10 +134,17 @@ def test_a_missing_judge_and_an_unknown_flat_name_are_named(tmp_path: Path) -> N
         calipers.Judge()  # type: ignore[call-arg]
     with pytest.raises(ConfigError, match=r"unknown option 'ordres'\. Did you mean orders?"):
         calipers.Judge.of({"judge": JUDGE, "ordres": 2})
-    for text, words in (("jugde = 'x'", "'jugde'. Did you mean judge"), ("judge = 'embedded'\norders = 0", "orders=0")):
-        (tmp_path / "my.toml").write_text(text)
-        with pytest.raises(ConfigError, match=f"my.toml: .*{words}"):
-            calipers.Judge.of(tmp_path / "my.toml")
+    cases: list[tuple[Any, str]] = [("nope.toml", r"nope\.toml: cannot be read \(No such file"), ({}, "no judge")]
+    for text, words in (
+        ("jugde = 'x'", "'jugde'. Did you mean judge"), ("judge = 'embedded'\norders = 0", "orders=0"),
+        ("judge =", "not valid TOML"),
+    ):  # fmt: skip
+        path = tmp_path / f"{len(cases)}.toml"
+        path.write_text(text)
+        cases.append((path, rf"{path.name}: .*{words}"))
+    for given, words in [*cases, (None, "give a mapping")]:
+        with pytest.raises(ConfigError, match=words):
+            calipers.Judge.of(given)
 
 
 def test_a_settings_file_is_taken_as_it_stands_with_names_and_texts_of_flags(tmp_path: Path) -> None:
@@ -153,8 +159,8 @@ def test_a_settings_file_is_taken_as_it_stands_with_names_and_texts_of_flags(tmp
         rubric = "{tmp_path / "strict.txt"}"
         no_experience = true
     """
-    judge = calipers.Judge.of(tomllib.loads(text))
-    settings = judge.settings
+    (tmp_path / "calipers.toml").write_text(text, encoding="utf-8")
+    settings = calipers.Judge.of(str(tmp_path / "calipers.toml")).settings
     assert (settings.calls.params, settings.rubric) == ({"temperature": 0.5}, "Be strict.")
     weighted = calipers.Judge.of({"judge": [a, b], "panel": "all", "weights": "0.75,0.25"})
     assert weighted.settings.panel.weights == (0.75, 0.25)
@@ -248,7 +254,10 @@ def test_a_window_holds_from_its_group_on_and_for_its_judge_only() -> None:
     revealed = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
     assert revealed.windows == ((5, 0, 4096, 2.5),)
     assert revealed.for_group(4).judges == TWO.judges
-    assert [one.window for one in revealed.for_group(5).judges] == [Window(4096, 2.5), Window(8192, 3.0)]
+    assert [(one.context_window, one.bytes_per_token) for one in revealed.for_group(5).judges] == [
+        (4096, 2.5),
+        (8192, 3.0),
+    ]
     assert revealed.for_group(99) == revealed.for_group(5)
 
 
@@ -265,7 +274,7 @@ def test_what_was_learned_on_the_way_survives_the_ledger() -> None:
 
 
 def test_a_run_begun_again_takes_up_the_windows_of_then_unless_they_are_known_to_be_others() -> None:
-    before = TWO.with_revealed_windows(5, [Window(4096, 2.5), None]).to_dict()
+    before = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
     again = TWO.with_windows_of(before)
     assert again is not None
     assert again.windows == ((5, 0, 4096, 2.5),)

@@ -173,17 +173,20 @@ ROLLOUT = {"prompt": "q", "completion": "a"}
 
 
 def test_rows_in_memory_and_readers_that_cannot_fit_are_refused() -> None:
-    for given_rows, reader, said in (
-        ([ROLLOUT], "rolouts", "unknown reader 'rolouts'"),
-        ([ROLLOUT], "", "unknown reader ''"),
-        ([ROLLOUT], "parquet", "reader='parquet' reads files, and here are rows of <list>"),
-        ([GROUP, ROLLOUT], None, "<list>:2: is a rollout in a file"),
-        ([json.dumps(GROUP)], None, "<list>:1: is text where a group is needed"),
-        ({"prompt": ["q"], "completion": ["a"]}, None, "it has the columns prompt, completion, and no rows"),
-        ({"train": [GROUP]}, None, "it has the splits train"),
-    ):
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        ([ROLLOUT], {"reader": "rolouts"}, "unknown reader 'rolouts'"),
+        ([ROLLOUT], {"reader": ""}, "unknown reader ''"),
+        ([ROLLOUT], {"reader": "parquet"}, "reader='parquet' reads files, and here are rows of <list>"),
+        ([GROUP, ROLLOUT], {}, "<list>:2: is a rollout in a file"),
+        ([json.dumps(GROUP)], {}, "<list>:1: is text where a group is needed"),
+        ({"prompt": ["q"], "completion": ["a"]}, {}, "it has the columns prompt, completion, and no rows"),
+        ({"train": [GROUP]}, {}, "it has the splits train"),
+        ([GROUP], {"prepare": 3}, "prepare=3: it must be a function"),
+        ([GROUP], {"prepare": lambda _: None}, "<list>:1: prepare= returned NoneType; it must return"),
+    ]
+    for given_rows, options, said in cases:
         with pytest.raises(CalipersError, match=said):
-            list(read_groups(given_rows, reader=reader))
+            list(read_groups(given_rows, **options))
 
 
 @pytest.mark.data

@@ -116,16 +116,6 @@ async def test_a_failed_order_leaves_the_scores_of_the_others_and_is_said():
     assert "only 1 of the 2 questions asked were answered" in result.warnings
 
 
-async def test_a_lone_trajectory_costs_nothing_and_gives_no_gradient():
-    judge = Replies(scores(a=10))
-    result = await calipers.score_group(group_of({"a": "42"}), judge=judge)
-    assert (result.status, rewards(result), result.trajectories[0].score) == ("scored", {"a": 0.5}, None)
-    assert not judge.requests
-    assert "nothing to compare" in result.warnings[0]
-    absolute = calipers.Judge(judge, question={"absolute": True})
-    assert rewards(await absolute.score_group(group_of({"a": "42"}))) == {"a": 0.1}
-
-
 async def test_identical_trajectories_are_shown_once_and_share_bit_equal_rewards():
     judge = Replies(scores(a=80, c=30))
     result = await calipers.score_group(group_of({"a": "42", "b": "42", "c": "7"}), judge=judge)
@@ -138,17 +128,6 @@ async def test_a_group_that_cannot_be_read_is_the_callers_error():
         await calipers.score_group([[{"no": "role"}]], judge=SimulatedJudge(QUALITY))
     with pytest.raises(InputError, match="no trajectories"):
         await calipers.score_group([], judge=SimulatedJudge(QUALITY))
-
-
-async def test_a_deadline_ends_the_group_with_a_reason():
-    class Silent(Replies):
-        async def complete(self, request: JudgeRequest) -> Completion:
-            await asyncio.Event().wait()
-            raise AssertionError
-
-    result = await calipers.Judge(Silent("x"), deadline=0.05).score_group(GROUP)
-    assert result.status == "failed"
-    assert "deadline of 0.05 s" in (result.trajectories[0].reason or "")
 
 
 async def test_a_backend_of_your_own_that_breaks_the_contract_is_a_failure():
@@ -273,41 +252,28 @@ async def test_many_groups_stream_and_all_are_accounted_for():
 
 def test_settings_that_cannot_work_are_refused_at_once():
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"orders": 0}, "orders=0"),
         ({"orders": 3, "protocol": "pairwise"}, "a pair has two orders"),
-        ({"deadline": 0}, "deadline=0"),
         ({"reward_range": (1, 0)}, "reward: range="),
         ({"reward_range": 5}, "reward: range=5"),
-        ({"orders": "2"}, "orders='2'"),
         ({"watchers": 3}, "watchers=3: it must be a list of watchers"),
         ({"watchers": [3]}, "3 is not a watcher"),
         ({"watchers": [Monitor]}, "is not a watcher"),
         ({"rubric": calipers.Rubric(("a",)), "protocol": "checklist"}, "criterion 1 is not a Criterion: 'a'"),  # type: ignore[arg-type]
         ({"timeout": float("inf")}, "timeout=inf"),
-        ({"reasoning": "yes"}, "hidden, shown"),
-        ({"parse": "x"}, "parse='x'"),
-        ({"rubric": 3}, "rubric=3"),
         ({"params": "temperature=0"}, "mapping"),
-        ({"params": {"stream": True}}, "stream"),
         ({"params": {"stop": {1, 2}}}, "JSON"),
         ({"protocol": "pairwize"}, "unknown protocol"),
         ({"panel": "cycle"}, "several judges"),
-        ({"panel": "vote"}, "all, cycle, fallback"),
         ({"quorum": 2}, "needs as many judges"),
         ({"weights": [1.0]}, "weights= is for panels"),
         ({"panel": {"weights": 1}}, "weights=1: it must be a list of numbers"),
         ({"error_correlation": 0.4}, "error_correlation= is for panels"),
         ({"at_once": 8, "protocol": "pairwise"}, "at_once=8 needs protocol=listwise"),
-        ({"at_once": 3}, "a whole number from 4"),
-        ({"resolve": 2.0}, "tolerance=2.0"),
-        ({"resolve": {"most": 0}}, "most=0"),
-        ({"resolve": "yes"}, "resolve: tolerance='yes'"),
         ({"reward": "best"}, "unknown reward 'best'"),
         ({"reward": {"kinds": "rank"}}, "'kinds' is unknown. Did you mean kind?"),
         ({"reward": "win_rate"}, "does not work with"),
         ({"reward": "score", "protocol": "pairwise"}, "does not work with"),
         ({"base_url": "http://localhost:1/v1"}, "judge given by name"),
-        ({"samples": 101}, "a whole number from 1 to 100"),
         ({"deadline": float("nan")}, "a number above 0"),
         ({"judge": "vllm/a", "rubric": Path("none.md")}, "cannot be read"),
         ({"reward_range": (0, 10**400)}, "two numbers"),
@@ -317,24 +283,16 @@ def test_settings_that_cannot_work_are_refused_at_once():
         ({"judge": "vllm/a", "params": {"max_tokens": 5}}, r"use max_tokens= instead"),
         ({"judge": "vllm/a", "params": {"stream": True}}, "calipers sets itself"),
         ({"judge": "vllm/a", "api_key": "a\nb"}, "characters that HTTP does not take"),
+        ({"judge": "gpt-5-mini"}, "provider/model"),
+        ({"judge": ""}, "provider/model"),
+        ({"judge": "nobody/model"}, "unknown provider 'nobody'"),
+        ({"judge": "openai/gpt-5-mini"}, "OPENAI_API_KEY is not set"),
+        ({"judge": "scripted:"}, "scripted:FILE"),
     ]
     for options, words in cases:
         with pytest.raises(ConfigError, match=words) as caught:
             calipers.Judge.of({"judge": SimulatedJudge(QUALITY), **options})
         assert "\n" not in str(caught.value)
-
-
-def test_judge_names_that_cannot_work_say_what_to_write():
-    cases: list[tuple[str, str]] = [
-        ("gpt-5-mini", "provider/model"),
-        ("", "provider/model"),
-        ("nobody/model", "unknown provider 'nobody'"),
-        ("openai/gpt-5-mini", "OPENAI_API_KEY is not set"),
-        ("scripted:", "scripted:FILE"),
-    ]
-    for name, words in cases:
-        with pytest.raises(ConfigError, match=words):
-            calipers.Judge(name)
 
 
 async def test_a_ledger_that_cannot_be_written_is_an_error_and_not_a_judgment(tmp_path: Path):
@@ -503,21 +461,6 @@ async def test_an_argument_that_score_group_lacks_is_sent_where_it_belongs():
         calipers.score_groups([GROUP], "embedded", orders=2)
     with pytest.raises(ConfigError, match="is not used with a Judge"):
         await calipers.score_group(GROUP, calipers.Judge("embedded"), rubric="Be kind.")
-
-
-def test_options_are_read_from_a_settings_file_or_a_mapping(tmp_path: Path):
-    (tmp_path / "judge.toml").write_text('judge = "embedded"\norders = 2\n', encoding="utf-8")
-    assert calipers.Judge.of(tmp_path / "judge.toml").settings.orders == 2
-    (tmp_path / "bad.toml").write_text("judge =", encoding="utf-8")
-    cases: list[tuple[Any, str]] = [
-        ("nope.toml", r"nope\.toml: cannot be read \(No such file"),
-        (str(tmp_path / "bad.toml"), r"bad\.toml: not valid TOML"),
-        (None, "give a mapping"),
-        ({}, "no judge"),
-    ]
-    for given, words in cases:
-        with pytest.raises(ConfigError, match=words):
-            calipers.Judge.of(given)
 
 
 def test_a_files_name_is_not_taken_for_standards():

@@ -14,7 +14,7 @@ import calipers
 from calipers.errors import ConfigError
 from calipers.judging.criteria import criteria_without_verdict, explain_verdicts, verdicts_by_criterion
 from calipers.judging.describe import describe_result
-from calipers.judging.results import Spent, why_unscored, with_added_calls
+from calipers.judging.results import Spent, why_unscored
 from calipers.judging.toolbox import bounded
 from calipers.rubric import as_rubric
 from calipers.testing import SimulatedJudge
@@ -80,11 +80,6 @@ def test_what_answers_cost_counts_each_question_once_and_each_attempt() -> None:
     ]  # fmt: skip
     for given, (calls, attempts, unusable, unmetered, usage) in cases:
         assert Spent.on(given) == Spent(calls, attempts, unusable, unmetered, usage), given
-    before = GroupResult("g", "scored", (), judge_calls=2, usage=one, attempts=3, unusable=1)
-    after = with_added_calls(before, [answered(0, usage=other, failed=failed)], more={"a": 1})
-    assert (after.judge_calls, after.attempts, after.unusable, after.extra) == (3, 7, 2, {"more": {"a": 1}})
-    assert after.usage == Usage(157, 16, cost_usd=1.75)
-    assert with_added_calls(before, []).usage is one
 
 
 def test_a_candidate_without_a_reward_has_the_status_and_reason_of_the_last_answer_about_it() -> None:
@@ -129,6 +124,9 @@ async def test_a_group_with_nothing_to_compare_gets_the_middle_of_its_range() ->
         assert [note for note in result.warnings if "2 trajectories are identical" in note]
         alone = await judge.score_group(group_of({"a": "42"}))
         assert (alone.rewards, [note for note in alone.warnings if "one trajectory" in note] != []) == ([middle], True)
+        assert alone.trajectories[0].score is None
+    absolute = calipers.Judge(SimulatedJudge({"a": 0.1}), question={"absolute": True})
+    assert (await absolute.score_group(group_of({"a": "42"}))).rewards == [0.1]
 
 
 def test_a_result_is_described_best_first_with_errors_and_reasons() -> None:

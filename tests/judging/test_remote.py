@@ -11,8 +11,8 @@ import pytest
 
 import calipers
 from calipers.errors import ConfigError, PermanentError, TransientError
-from calipers.judging.judge import store_of
-from calipers.judging.remote import Batch, Note, Outcome, SharedJudge, judge_of_batch
+from calipers.judging.judge import replaying_judge, store_of
+from calipers.judging.remote import Note, Outcome, RemoteStore, SharedJudge
 from calipers.ledger import open_ledger
 from calipers.testing import Noise, SimulatedJudge
 from calipers.types import FailedCalls, GroupResult, JudgeRequest, TrajectoryGroup, Usage
@@ -46,9 +46,12 @@ GROUPS = [
 ]
 
 
+def judge_there(shared: SharedJudge, numbers: Sequence[int]) -> calipers.Judge:
+    return replaying_judge(pickled(shared.begin(max(numbers))), RemoteStore(Pickling(shared), numbers))
+
+
 async def scored_remotely(shared: SharedJudge, numbers: Sequence[int]) -> list[GroupResult]:
-    batch = Batch(shared.begin(max(numbers)), numbers)
-    judge = judge_of_batch(Pickling(shared), pickled(batch))
+    judge = judge_there(shared, numbers)
     return [one async for one in judge.score_groups([GROUPS[number] for number in numbers], ordered=True)]
 
 
@@ -97,6 +100,6 @@ async def test_criteria_are_written_once_and_recorded_by_the_owner(tmp_path: Pat
     expected = await calipers.Judge(ours, criteria="auto", ledger=tmp_path / "local.db").score_group(one)
     shared = SharedJudge(theirs, criteria="auto", ledger=tmp_path / "shared.db")
     await shared.start(None)
-    found = await judge_of_batch(Pickling(shared), pickled(Batch(shared.begin(0), [0]))).score_group(one)
+    found = await judge_there(shared, [0]).score_group(one)
     assert found.to_dict() == expected.to_dict()
     assert len(ours.writer.asked) == len(theirs.writer.asked) == 1

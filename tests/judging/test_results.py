@@ -7,17 +7,6 @@ from calipers.judging.results import group_status
 from calipers.types import TrajectoryResult, TrajectoryStatus
 
 
-def status_of(*statuses: TrajectoryStatus) -> str:
-    rewards = [0.5 if status == "scored" else None for status in statuses]
-    reasons = [None if status == "scored" else "why" for status in statuses]
-    return group_status(
-        [
-            TrajectoryResult(str(number), status, reward, reward, reason=reason)
-            for number, (status, reward, reason) in enumerate(zip(statuses, rewards, reasons, strict=True))
-        ]
-    )
-
-
 def test_a_groups_status_follows_from_its_trajectories_in_any_order() -> None:
     cases: list[tuple[tuple[TrajectoryStatus, ...], str]] = [
         (("scored", "scored"), "scored"),
@@ -31,7 +20,9 @@ def test_a_groups_status_follows_from_its_trajectories_in_any_order() -> None:
     ]
     for statuses, expected in cases:
         for order in itertools.permutations(statuses):
-            assert status_of(*order) == expected
+            assert (
+                group_status([TrajectoryResult(str(place), status) for place, status in enumerate(order)]) == expected
+            )
 
 
 async def test_prompts_differ_only_in_what_users_ask() -> None:

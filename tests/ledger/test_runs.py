@@ -163,6 +163,19 @@ async def test_a_run_with_settings_of_a_newer_version_is_refused_with_the_remedy
         await replayed_lines(path)
 
 
+@pytest.mark.parametrize("field", ["windows", "experience"])
+async def test_a_run_that_is_not_as_it_was_written_teaches_nothing_and_the_warning_names_its_ledger(
+    path: Path, caplog: pytest.LogCaptureFixture, field: str
+):
+    before = await replayed_lines(path)
+    update(path, f"UPDATE runs SET settings = json_set(settings, '$.{field}', json(?))", "[[0, 9, 4096, 3.0]]")  # noqa: S608 - ours
+    assert await scored(path, SimulatedJudge(QUALITY), GROUPS) == before
+    assert "run 1 teaches this run nothing" in caplog.text
+    assert "l.db: a row is damaged" in caplog.text
+    with pytest.raises(LedgerError, match=r"l\.db: a run's settings in the ledger are damaged"):
+        await replayed_lines(path, 1)
+
+
 async def test_what_no_database_takes_is_that_answers_matter_and_nobody_waits_forever(tmp_path: Path):
     class Odd(SimulatedJudge):
         beside: dict[str, Any]

@@ -70,16 +70,6 @@ def test_what_repeats_comes_first() -> None:
     assert first.partition("Criteria:")[0] == second.partition("Criteria:")[0]
 
 
-def test_the_schema_is_an_object_keyed_by_number_with_a_reason_before_the_verdict() -> None:
-    schema = Checklist().frame(planned(Grading())[0], VIEW).schema
-    assert schema is not None
-    assert list(schema["properties"]) == ["1", "2", "3"]
-    assert list(schema["properties"]["1"]["properties"]) == ["reason", "met"]
-    bare = Checklist(Grading(reasons=False)).frame(planned(Grading())[0], VIEW).schema
-    assert bare is not None
-    assert bare["properties"]["1"] == {"type": "boolean"}
-
-
 def test_verdicts_belong_to_their_criterion_and_candidate() -> None:
     ask = planned(Grading(), samples=2)[-1]
     reading = read(Grading(), ask, {"1": {"reason": "it does", "met": True}, "2": {"met": False}, "3": {"met": False}})
@@ -89,16 +79,6 @@ def test_verdicts_belong_to_their_criterion_and_candidate() -> None:
     ]  # fmt: skip
     assert reading.judgments[0].reason == "it does"  # type: ignore[union-attr]
     assert not reading.missing
-
-
-def test_relative_verdicts_are_matched_by_the_names_shown() -> None:
-    grading = Grading(mode="relative")
-    ask = planned(grading)[0]
-    keys = Checklist(grading).frame(ask, VIEW).keys
-    reading = read(grading, ask, {key: {"met": place == 0} for place, key in enumerate(keys)})
-    assert {one.item: one.met for one in reading.judgments} == {  # type: ignore[union-attr]
-        item: place == 0 for place, item in enumerate(ask.order)
-    }
 
 
 def test_a_poor_reply_is_complained_about_in_words_of_ours() -> None:

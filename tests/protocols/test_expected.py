@@ -181,7 +181,6 @@ def test_what_has_no_digits_to_read_is_refused_before_anything_is_asked() -> Non
     cases: list[tuple[dict[str, Any], str]] = [
         ({"protocol": "checklist", "rubric": ["Is right."]}, "asks for scores, not protocol=checklist"),
         ({"parse": lambda text, keys: {}}, "leave parse= out"),  # noqa: ARG005 - never called
-        ({"expected": "yes"}, "it must be True or False"),
     ]
     for options, said_so in cases:
         with pytest.raises(calipers.ConfigError, match=said_so):

@@ -39,13 +39,8 @@ def _check(holds: Callable[[Any], bool], must: str) -> Callable[..., None]:
     return require
 
 
-def _is_above_zero(value: object) -> bool:
-    number = finite_number(value)
-    return number is not None and number > 0
-
-
 require_whole = _check(lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number")
-require_above_zero = _check(_is_above_zero, "a number above 0")
+require_above_zero = _check(lambda value: (finite_number(value) or 0) > 0, "a number above 0")
 require_callable = _check(callable, "a function")
 require_text = _check(lambda value: isinstance(value, str), "text")
 

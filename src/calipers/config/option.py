@@ -7,27 +7,24 @@ but its type. Other settings (a study's) are declared in place, with ``setting``
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from calipers.backends.names import name_without_password, split_judge_name, url_without_password
 from calipers.config.arguments import LITELLM_NAMES
 from calipers.errors import ConfigError
 from calipers.registry import Registry
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import finite_number, read_packaged_toml
 
 _KEY: Final = "calipers.option"
 _GROUP: Final = "calipers.options"
 
-SECTIONS: Final = (
-    "The judge", "Several judges", "The question", "Reading the answer", "Resolving close scores", "Scores to rewards",
-    "Limits and money", "Trajectories that address the judge", "Options",
-)  # fmt: skip
+_TABLES: Final = read_packaged_toml("calipers.config", "options.toml")
+SECTIONS: Final = tuple(filter(None, _TABLES))
 """The headings of the options in the help, in order: the tables of options.toml."""
+_ROWS: Final = {key: {**row, "section": section} for section, rows in _TABLES.items() for key, row in rows.items()}
 
 _LONGEST_VALUE: Final = 200
 Kind: TypeAlias = Literal["whole", "number", "choice", "flag", "count", "function", "object"]
@@ -81,11 +78,6 @@ class Option:
     def argument(self) -> str:
         """How a caller passes this option to ``Judge``, such as ``calls={"timeout": ...}``."""
         return f'{self.group}={{"{self.name}": ...}}' if self.group else f"{self.name}="
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names that a caller may know this option by: its field, and its flat name."""
-        return frozenset({self.name, self.key}) - {""}
 
     @property
     def record(self) -> str:
@@ -150,16 +142,9 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
-@lru_cache(maxsize=1)
-def _rows() -> dict[str, dict[str, Any]]:
-    """Return the rows of options.toml by flat name, with the headings that they stand under."""
-    tables = tomllib.loads((files("calipers.config") / "options.toml").read_text(encoding="utf-8"))
-    return {key: {**row, "section": section} for section, rows in tables.items() for key, row in rows.items()}
-
-
 def option(key: str, **more: Any) -> Any:
     """Declare an option of a judge by its flat name; ``more`` is what only code can say of it, such as ``reads``."""
-    row = {**_rows()[key], **more, "key": key}
+    row = {**_ROWS[key], **more, "key": key}
     default = row.pop("default", None)
     return setting(tuple(default) if isinstance(default, list) else default, row.pop("help"), **row)
 
@@ -265,8 +250,6 @@ def _without_secrets(value: Any) -> Any:
             return name_without_password(value) if split_judge_name(value)[1] else url_without_password(value)
         case dict():
             return {_without_secrets(key): _without_secrets(item) for key, item in value.items()}
-        case list():
-            return [_without_secrets(item) for item in value]
-        case tuple():
-            return tuple(_without_secrets(item) for item in value)
+        case list() | tuple():
+            return type(value)(map(_without_secrets, value))
     return value

@@ -113,7 +113,7 @@ def options_in_group(name: str, value: object) -> Any:
 
 def _right_place(key: object, known: Sequence[str]) -> str:
     """Return the right place for an option that ``Judge`` got in the wrong group: another group, or another name."""
-    places = [option.argument for option in flat_options().values() if key in option.names]
+    places = [option.argument for option in flat_options().values() if key in (option.name, option.key)]
     if not places or get_close_matches(str(key), known, n=1, cutoff=0.8):
         return did_you_mean(str(key), known)
     return f" Write {' or '.join(places)} instead."

@@ -19,8 +19,8 @@ from calipers.config.grouped_options import (
     Reward,
     Tools,
 )
-from calipers.config.option import Option, groups_of
-from calipers.config.options import Everyday, JudgeOptions
+from calipers.config.option import Option
+from calipers.config.options import GROUPS, Everyday, JudgeOptions
 from calipers.errors import LedgerError
 from calipers.render import BYTES_PER_TOKEN
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, criteria_as_text
@@ -36,11 +36,6 @@ class RecordedJudge:
     model: str
     context_window: int | None = None
     bytes_per_token: float = BYTES_PER_TOKEN
-
-    @property
-    def window(self) -> Window | None:
-        """The judge's context window; None if it is not known."""
-        return None if self.context_window is None else Window(self.context_window, self.bytes_per_token)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,9 +70,8 @@ class Settings(Everyday):
     @classmethod
     def from_options(cls, options: JudgeOptions, **more: Any) -> Self:
         """Return the settings that follow from ``options``, without judges; ``more`` sets further fields."""
-        flat = {field.name: getattr(options, field.name) for field in fields(Everyday)}
-        groups = {name: getattr(options, name) for name in groups_of(JudgeOptions)}
-        return cls((), **flat, **groups, **more)
+        names = (*(field.name for field in fields(Everyday)), *GROUPS)
+        return cls((), **{name: getattr(options, name) for name in names}, **more)
 
     @property
     def grading(self) -> Grading | None:
@@ -110,13 +104,12 @@ class Settings(Everyday):
         )
         return replace(self, windows=(*self.windows, *news)) if news else self
 
-    def with_windows_of(self, before: Mapping[str, Any]) -> Self | None:
-        """Return these settings of a judge with the context windows of ``before``, those of an equal earlier run.
+    def with_windows_of(self, then: Settings) -> Self | None:
+        """Return these settings of a judge with the context windows of ``then``, those of an equal earlier run.
 
         The same groups then render as they did in that run. Returns None if a judge's context window is known to differ
         now.
         """
-        then = Settings.of(before)
         now = [judge.context_window for judge in self.judges]
         if any(tokens not in (None, judge.context_window) for tokens, judge in zip(now, then.judges, strict=True)):
             return None
@@ -135,7 +128,7 @@ class Settings(Everyday):
             )
         try:
             return cls._read(record)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError):
             raise _unreadable() from None
 
     @classmethod
@@ -148,14 +141,18 @@ class Settings(Everyday):
             "params": values["params"] or None,
             "tools": tuple(values["tools"]),
         }
+        judges = tuple(RecordedJudge(**judge) for judge in record["judges"])
+        slots = range(len(judges))
         return cls(
             **judge_arguments(values),
-            judges=tuple(RecordedJudge(**judge) for judge in record["judges"]),
+            judges=judges,
             rubric=rubric if isinstance(rubric := record["rubric"], str) else as_rubric(rubric),
             custom_parse=record["custom_parse"],
             warnings=tuple(record["warnings"]),
             begins_with=record["begins_with"],
-            windows=tuple((first, slot, tokens, density) for first, slot, tokens, density in record["windows"]),
+            windows=tuple(
+                (int(first), slots[slot], int(size), float(dense)) for first, slot, size, dense in record["windows"]
+            ),
             experience=None if record["experience"] is None else Priors.of(record["experience"]),
         )
 

@@ -72,6 +72,8 @@ def read_groups(
     """
     if reader is not None:
         registry.READERS.find(str(reader))
+    if prepare is not None and not callable(prepare):
+        raise ConfigError(f"prepare={prepare!r}: it must be a function of a group, which returns a group")
     rows: Iterable[tuple[int, object]]
     if not isinstance(path, str | os.PathLike):
         source, rows = f"<{type(path).__name__}>", records.table_rows(path)
@@ -88,8 +90,11 @@ def read_groups(
     seen: dict[int, int] = {}
 
     def converted(value: object, line: int) -> TrajectoryGroup:
-        group = _group(value, line, seen)
-        return group if prepare is None else prepare(group)
+        read = _group(value, line, seen)
+        group: object = read if prepare is None else prepare(read)
+        if not isinstance(group, TrajectoryGroup):
+            raise InputError(f"prepare= returned {type(group).__name__}; it must return the TrajectoryGroup to judge")
+        return group
 
     on_error = None if strict else on_error
     yield from records.convert_rows(chain([first], rows), converted, source=source, on_error=on_error)

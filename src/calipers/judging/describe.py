@@ -22,17 +22,8 @@ def terminal_width() -> int | None:
 
 
 def print_answer(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-    """Print an answer to stderr while judging (``debug``): question, the judge's reasoning, reply, and scores read."""
-    sys.stderr.write(describe_answer(request, completion, reading, width=terminal_width()))
-
-
-def describe_answer(
-    request: JudgeRequest, completion: Completion, reading: Reading, *, width: int | None = None
-) -> str:
-    """Describe an answer received while judging, as indented plain text, with ids in place of opaque candidate keys.
-
-    Text is wrapped at ``width`` columns, as in ``describe_result``.
-    """
+    """Print an answer received while judging (``debug``) to stderr, with ids in place of opaque candidate keys."""
+    width = terminal_width()
     ask, view = request.ask, request.view
     shown = [view.ids[members[0]] if (members := view.candidates[item].members) else "(canary)" for item in ask.order]
     names = ", ".join(f"{key}={trajectory}" for key, trajectory in zip(request.keys, shown, strict=True))
@@ -45,7 +36,7 @@ def describe_answer(
         lines.append(f"  because: {reading.reason}")
     for item, why in reading.missing.items():
         lines.append(f"  no score for {view.ids[view.candidates[item].members[0]]}: {why}")
-    return printable("\n".join(lines)) + "\n"
+    sys.stderr.write(printable("\n".join(lines)) + "\n")
 
 
 def describe_result(result: GroupResult, *, width: int | None = None) -> str:

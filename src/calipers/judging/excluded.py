@@ -17,7 +17,6 @@ from calipers.types import (
     GroupResult,
     OnAttack,
     RenderedGroup,
-    Trajectory,
     TrajectoryGroup,
     TrajectoryResult,
 )
@@ -36,21 +35,14 @@ POLICY: Final = "assistant"
 """The role whose messages the policy under training writes."""
 
 
-def without_empty(group: TrajectoryGroup) -> TrajectoryGroup:
-    """Remove the trajectories that have no message, such as a rollout that crashed."""
-    return replace(group, trajectories=tuple(trajectory for trajectory in group.trajectories if trajectory.messages))
-
-
-def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
-    """Restore the trajectories without messages in its result, as failed and in place."""
-    judged = {trajectory.id: trajectory for trajectory in result.trajectories}
+def results_of_empty(group: TrajectoryGroup) -> dict[str, TrajectoryResult]:
+    """Return the results of the trajectories that have no message, such as a rollout that crashed, by id."""
     reason = "it has no messages: there is nothing of it to judge"
-    trajectories = tuple(
-        judged.get(trajectory.id)
-        or TrajectoryResult(trajectory.id, "failed", reason=reason, extra=keys_carried_over(trajectory))
+    return {
+        trajectory.id: TrajectoryResult(trajectory.id, "failed", reason=reason, extra=keys_carried_over(trajectory))
         for trajectory in group.trajectories
-    )
-    return replace(result, status=group_status(trajectories), trajectories=trajectories)
+        if not trajectory.messages
+    }
 
 
 def attacks_by_id(view: RenderedGroup, found: Mapping[int, tuple[Attack, ...]]) -> Attacks:
@@ -58,30 +50,48 @@ def attacks_by_id(view: RenderedGroup, found: Mapping[int, tuple[Attack, ...]]) 
     return {view.ids[member]: hits for item, hits in found.items() for member in view.candidates[item].members}
 
 
-def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) -> TrajectoryGroup:
-    """Remove the trajectories that ``rule`` excludes, so that no score depends on them."""
-    if not any(_is_excluded(hits, rule) for hits in attacks.values()):
-        return group
-    rest = tuple(
-        trajectory for trajectory in group.trajectories if not _is_excluded(attacks.get(trajectory.id, ()), rule)
-    )
+def results_of_attackers(
+    group: TrajectoryGroup, attacks: Attacks, *, rule: OnAttack, floor: float
+) -> dict[str, TrajectoryResult]:
+    """Return the results of the trajectories that ``rule`` excludes, by id.
+
+    Under "quarantine" they are abstained; under "floor" they have the reward ``floor`` and no score.
+    """
+    results = {}
+    for trajectory in group.trajectories:
+        hits = attacks.get(trajectory.id, ())
+        # A tool or a user may have written the text, for which the policy is not responsible: no floor then.
+        certain = [hit for hit in hits if hit.certainty == "certain" and (rule != "floor" or hit.role == POLICY)]
+        if not certain or rule == "report":
+            continue
+        name, why, extra = (
+            trajectory.id,
+            f"it addresses the judge ({_attack_positions(hits)})",
+            keys_carried_over(trajectory),
+        )
+        results[name] = (
+            TrajectoryResult(
+                name, "scored", floor, explanation=f"by the rule on_attack='floor', not by a judge: {why}", extra=extra
+            )
+            if rule == "floor"
+            else TrajectoryResult(name, "abstained", reason=f"quarantined: {why}", extra=extra)
+        )
+    return results
+
+
+def without(group: TrajectoryGroup, excluded: Mapping[str, TrajectoryResult]) -> TrajectoryGroup:
+    """Remove the ``excluded`` trajectories, so that no score depends on them."""
+    rest = tuple(trajectory for trajectory in group.trajectories if trajectory.id not in excluded)
     return replace(group, trajectories=rest)
 
 
-def restore_attackers(
-    result: GroupResult, group: TrajectoryGroup, attacks: Attacks, *, rule: OnAttack, floor: float
+def restored(
+    result: GroupResult, group: TrajectoryGroup, excluded: Mapping[str, TrajectoryResult], attacks: Attacks
 ) -> GroupResult:
-    """Add every attack on the judge to its trajectory in the ``result``, and to the warnings.
-
-    Trajectories that ``without_attackers`` removed are restored in their positions. Under "quarantine" they are
-    abstained; under "floor" they have the reward ``floor`` and no score.
-    """
-    judged = {trajectory.id: trajectory for trajectory in result.trajectories}
+    """Put the ``excluded`` trajectories back in place, and add every attack to its trajectory and to the warnings."""
+    by_id = {**{trajectory.id: trajectory for trajectory in result.trajectories}, **excluded}
     trajectories = tuple(
-        replace(judged[trajectory.id], attacks=attacks.get(trajectory.id, ()))
-        if trajectory.id in judged
-        else _excluded(trajectory, attacks[trajectory.id], rule=rule, floor=floor)
-        for trajectory in group.trajectories
+        replace(by_id[trajectory.id], attacks=attacks.get(trajectory.id, ())) for trajectory in group.trajectories
     )
     wordings = list(_WORDING)
     notes = []
@@ -90,23 +100,6 @@ def restore_attackers(
         notes.append(f"trajectory {name!r} {_WORDING[certainty]}: {_attack_positions(hits)}")
     status = group_status(trajectories)
     return replace(result, status=status, trajectories=trajectories, warnings=(*result.warnings, *notes))
-
-
-def _is_excluded(hits: Sequence[Attack], rule: OnAttack) -> bool:
-    # A tool or a user may have written the text, for which the policy is not responsible: no floor then.
-    certain = [hit for hit in hits if hit.certainty == "certain" and (rule != "floor" or hit.role == POLICY)]
-    return rule != "report" and bool(certain)
-
-
-def _excluded(trajectory: Trajectory, hits: Sequence[Attack], *, rule: OnAttack, floor: float) -> TrajectoryResult:
-    why = f"it addresses the judge ({_attack_positions(hits)})"
-    extra = keys_carried_over(trajectory)
-    if rule == "floor":
-        explanation = f"by the rule on_attack='floor', not by a judge: {why}"
-        return TrajectoryResult(
-            trajectory.id, "scored", floor, explanation=explanation, extra=extra, attacks=tuple(hits)
-        )
-    return TrajectoryResult(trajectory.id, "abstained", reason=f"quarantined: {why}", extra=extra, attacks=tuple(hits))
 
 
 def _attack_positions(hits: Sequence[Attack]) -> str:

@@ -160,18 +160,14 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
                     judge.refuses = judge.refused
                     refusing.append(judge)
                 judge.refused, judge.failed_otherwise = None, False
-        self._raise_if_all_refuse()
-        for judge in refusing:
-            _log.warning("%s refuses every question, and the panel judges without it: %s", judge.name, judge.refuses)
-
-    def _raise_if_all_refuse(self) -> None:
-        with self._lock:
             reasons = [f"{judge.name}: {judge.refuses}" for judge in self if judge.refuses and not judge.answered]
         if reasons and len(reasons) == len(self):
             raise ConfigError(
                 f"every question was refused, so nothing would be scored: {as_sentence('; '.join(reasons))} Check the "
                 "judge's name, its address and its key."
             )
+        for judge in refusing:
+            _log.warning("%s refuses every question, and the panel judges without it: %s", judge.name, judge.refuses)
 
 
 def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
@@ -267,15 +263,13 @@ def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: Judg
     """
     for judge in judges:
         judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
-    before = settings_of_equal_run(ledger, settings.to_dict())
+    before = settings_of_equal_run(ledger, settings)
     known = None if before is None else settings.with_windows_of(before)
     if known is None:
         pairs = zip(judges, settings.judges, strict=True)
         known = replace(settings, judges=tuple(judge.as_recorded(recorded.context_window) for judge, recorded in pairs))
-    priors: Priors | None = None
-    if settings.records.learn and before is not None:
-        priors = None if before["experience"] is None else Priors.of(before["experience"])
-    elif settings.records.learn:
+    priors = None if before is None else before.experience
+    if before is None and settings.records.learn:
         priors = Priors.learn(recorded_judgments(ledger, known), len(known.judges))
         priors = priors if priors.groups else None
     if priors is not None and max(priors.weights or (0.0,)) > RESTS_ON_ONE:

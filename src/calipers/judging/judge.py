@@ -21,13 +21,7 @@ from calipers.interfaces import Store
 from calipers.judging.assembly import build_strategies, observers_of
 from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import with_gradable_rubrics
-from calipers.judging.excluded import (
-    attacks_by_id,
-    restore_attackers,
-    restore_empty,
-    without_attackers,
-    without_empty,
-)
+from calipers.judging.excluded import attacks_by_id, restored, results_of_attackers, results_of_empty, without
 from calipers.judging.instances import (
     JudgeInstances,
     connect_judges,
@@ -152,7 +146,7 @@ class Judge:
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> JudgeOptions:
         if self._options is None:
             raise TypeError("a Judge that replays a ledger cannot be pickled: replay it in the other process")
         if not isinstance(ledger := self._options.ledger, str | Path | None):
@@ -160,7 +154,10 @@ class Judge:
                 f"a Judge with an open {type(ledger).__name__} cannot be pickled: give ledger= a path or URL, which "
                 "every process opens for itself"
             )
-        return _built, (type(self), self._options)
+        return self._options
+
+    def __setstate__(self, options: JudgeOptions) -> None:
+        self._connect(options)
 
     def _begin_run(self, first: TrajectoryGroup | None) -> Store:
         """Begin the run with its ``first`` group; only the first of several threads does so."""
@@ -222,19 +219,21 @@ class Judge:
             is_empty = False
             for member in group.trajectories:
                 is_empty = is_empty or not member.messages
-            judged = without_empty(group) if is_empty else group
-            view = await pace.run(_rendered_in_steps(judged, settings))
-            hits = await pace.run(attacks_in_steps(view, context=len(judged.context)))
+            excluded = results_of_empty(group) if is_empty else {}
+            shown = without(group, excluded) if excluded else group
+            view = await pace.run(_rendered_in_steps(shown, settings))
+            hits = await pace.run(attacks_in_steps(view, context=len(shown.context)))
             attacks = attacks_by_id(view, hits) if hits else {}
-            rule = settings.defence.on_attack
-            shown = without_attackers(judged, attacks, rule) if attacks else judged
-            if shown is not judged:
-                view = await pace.run(_rendered_in_steps(shown, settings))
-            result, answered = await self._ask(group, shown, view, number, settings, ends)
             if attacks:
-                floor = settings.reward.range[0]
-                result = restore_attackers(result, judged, attacks, rule=rule, floor=floor)
-            result = restore_empty(result, group) if is_empty else result
+                rule, floor = settings.defence.on_attack, settings.reward.range[0]
+                attackers = results_of_attackers(shown, attacks, rule=rule, floor=floor)
+                excluded |= attackers
+                if attackers:
+                    shown = without(shown, attackers)
+                    view = await pace.run(_rendered_in_steps(shown, settings))
+            result, answered = await self._ask(group, shown, view, number, settings, ends)
+            if excluded or attacks:
+                result = restored(result, group, excluded, attacks)
             self._learn(answered)
             await store.finish(number, group, result)
             for seen in self._watchers:
@@ -365,13 +364,6 @@ def resumes_run(judge: Judge, group: TrajectoryGroup | None, first: Mapping[str,
     """Whether a run of ``judge``, beginning with ``group`` if given, repeats that with this ``first`` result."""
     ledger, begins_with = judge._ledger, None if group is None else group_digest(group)  # noqa: SLF001 - of this module
     return ledger is not None and is_repeat(ledger, replace(judge.settings, begins_with=begins_with).to_dict(), first)
-
-
-def _built(kind: type[Judge], options: JudgeOptions) -> Judge:
-    """Build a Judge that was pickled as its options."""
-    judge = kind.__new__(kind)
-    judge._connect(options)  # noqa: SLF001 - another constructor
-    return judge
 
 
 def _rendered_in_steps(group: TrajectoryGroup, settings: Settings) -> Steps[RenderedGroup]:

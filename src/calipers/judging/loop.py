@@ -194,11 +194,9 @@ class QueryLoop:
         judge = self.judges[asked.ask.slot]
         request = replace(asked, on_failed_call=calls.append)
         late = self.ends is not None and asyncio.get_running_loop().time() >= self.ends
-        clock = None if self.ends is None else asyncio.timeout_at(self.ends)
+        clock = asyncio.timeout_at(self.ends)
         try:
-            if clock is None:
-                completion = await self.store.answer(self.number, request, judge.backend)
-            elif not late:  # a call now would be cancelled, and might be billed
+            if not late:  # a call now would be cancelled, and might be billed
                 async with clock:
                     completion = await self.store.answer(self.number, request, judge.backend)
         except BackendError as error:
@@ -210,7 +208,7 @@ class QueryLoop:
         except CalipersError:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's Backend may fail in any way, which is data
-            late = clock is not None and clock.expired()
+            late = clock.expired()
             if not late:
                 reason = f"the judge's backend raised {type(error).__name__}: {error}"
                 return Failure("internal", reason, failed=FailedCalls.of(calls)), ""

@@ -7,15 +7,14 @@ its questions in flight are still answered and recorded, and nothing is asked tw
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol, TypeAlias
 
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, LedgerError
 from calipers.interfaces import FullBackend, Store
 from calipers.judging.api import check_or_continue
-from calipers.judging.judge import Judge, replaying_judge, store_of
-from calipers.protocols.question import Parse
+from calipers.judging.judge import Judge, store_of
 from calipers.types import (
     Answered,
     Completion,
@@ -92,21 +91,12 @@ class Owner(Protocol):
     ) -> LedgerError | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Groups that a process begins together: the ``settings`` for them, and their ``numbers`` in the run."""
-
-    settings: Settings
-    numbers: Sequence[int]
-
-
-def judge_of_batch(owner: Owner, batch: Batch, *, parse: Parse | None = None) -> Judge:
-    """Return a Judge for the groups of ``batch``, in their order, whose questions ``owner`` asks and records."""
-    return replaying_judge(batch.settings, RemoteStore(owner, batch.numbers), parse=parse)
-
-
 class RemoteStore(Store):
-    """The store of a process that judges groups with a judge of ``owner``; ``numbers`` are the groups' own."""
+    """The store of a process that judges groups with a judge of ``owner``, which asks and records; ``numbers`` are the
+    groups' own, in their order.
+
+    ``replaying_judge`` makes a Judge of it and the settings that the owner's ``begin`` returned.
+    """
 
     def __init__(self, owner: Owner, numbers: Iterable[int]) -> None:
         self._owner = owner

@@ -6,7 +6,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, Self
 
@@ -377,16 +377,3 @@ def why_unscored(
     has_score = scores.values[index] is not None
     why = "its reward is no number" if has_score else "the judge's answers about it cannot be put on one scale"
     return "abstained", linked + (last.missing.get(index) or last.reason or why)
-
-
-def with_added_calls(result: GroupResult, answered: Sequence[Answered], **extra: Mapping[str, Any]) -> GroupResult:
-    """Return the result of a group with the calls and tokens of further ``answered`` questions, and further keys."""
-    spent = Spent.on(answered)
-    return replace(
-        result,
-        judge_calls=result.judge_calls + spent.calls,
-        usage=Usage.total([result.usage, spent.usage]) if answered else result.usage,
-        attempts=result.attempts + spent.attempts,
-        unusable=result.unusable + spent.unusable,
-        extra={**result.extra, **extra},
-    )

@@ -16,7 +16,7 @@ from calipers.criteria.task import NO_PROMPT, reference_of, rendered_task, with_
 from calipers.interfaces import Store
 from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import QueryLoop, Strategies
-from calipers.judging.results import Spent, with_added_calls
+from calipers.judging.results import Spent
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.rubric.unused_standards import UNUSED_REFERENCE
 from calipers.types import (
@@ -28,6 +28,7 @@ from calipers.types import (
     Rubric,
     TrajectoryGroup,
     TrajectoryStatus,
+    Usage,
     no_scores,
 )
 
@@ -75,8 +76,15 @@ class TaskCriteria:
         before = [note for note in result.warnings if not (self.has_reference and note.startswith(UNUSED_REFERENCE))]
         if not self.criteria and any(trajectory.reward is not None for trajectory in result.trajectories):
             notes.append(f"judged without criteria for its prompt: {self.problem}")
-        result = with_added_calls(result, self.answered, prompt_criteria=shown)
-        return replace(result, warnings=(*before, *notes))
+        return replace(
+            result,
+            judge_calls=result.judge_calls + spent.calls,
+            usage=Usage.total([result.usage, spent.usage]) if self.answered else result.usage,
+            attempts=result.attempts + spent.attempts,
+            unusable=result.unusable + spent.unusable,
+            extra={**result.extra, "prompt_criteria": shown},
+            warnings=(*before, *notes),
+        )
 
 
 async def settings_with_criteria(
@@ -96,7 +104,7 @@ async def settings_with_criteria(
         return TaskCriteria(problem=NO_PROMPT), settings
     params = dict(settings.calls.params or {})
     question = CriteriaQuestion(MOST_CRITERIA, bool(reference), standards, settings.calls.max_tokens, params)
-    strategies = Strategies(question, WritingPlanner(), _no_scores, _no_rewards)
+    strategies = Strategies(question, WritingPlanner(), lambda _, n: no_scores(n), lambda scores, _: scores.values)
     answered, _ = await QueryLoop(strategies, judges, (), view, number, settings, store, ends).run()
     kept = question.checked.kept
     if not kept:
@@ -104,15 +112,3 @@ async def settings_with_criteria(
         return TaskCriteria((), answered, problem, bool(reference)), settings
     rubric = with_criteria(settings.rubric, kept, graded=settings.grading is not None)
     return TaskCriteria(kept, answered, None, bool(reference)), replace(settings, rubric=rubric)
-
-
-def _no_scores(judgments: object, n: int) -> Any:
-    """Aggregate nothing, because a question for criteria gives no judgments."""
-    del judgments
-    return no_scores(n)
-
-
-def _no_rewards(scores: object, view: Any) -> tuple[float | None, ...]:
-    """Give no rewards, because a question for criteria gives no scores."""
-    del scores
-    return (None,) * len(view.candidates)

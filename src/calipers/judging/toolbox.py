@@ -227,7 +227,8 @@ class Inspection:
         if turn > TURNS or not calls:
             # A number of its own, for the last turn's number has the last answer.
             self.request = replace(self.request, ask=self._numbered(turn))
-            return self._failure(turn, calls)
+            why = f"the judge called tools in {turn} answers and gave no verdict; it may call them in {TURNS}"
+            return Failure("bad_reply", why if calls else "the judge called tools in a form that cannot be read")
         answered = calls[:_MOST_CALLS]
         results = [await self._result(call) for call in answered]
         if len(calls) > _MOST_CALLS:
@@ -247,7 +248,3 @@ class Inspection:
 
     def _numbered(self, turn: int) -> Ask:
         return replace(self.request.ask, number=self._number + turn * _NUMBERS, cause="tools")
-
-    def _failure(self, turn: int, calls: Sequence[ToolCall]) -> Failure:
-        why = f"the judge called tools in {turn} answers and gave no verdict; it may call them in {TURNS}"
-        return Failure("bad_reply", why if calls else "the judge called tools in a form that cannot be read")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from calipers.config.settings import Settings, recorded_settings
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
-from calipers.ledger.database import ANSWERS, ReadableLedger, checksum
+from calipers.ledger.database import ANSWERS, RUNS, ReadableLedger, checksum
 from calipers.types import Comparison, Completion, FailedCalls, Judgment, Logprobs, Rating, Usage, Verdict
 from calipers.types.encoding import finite_number, to_json_text
 
@@ -172,13 +172,13 @@ def recorded_judgments(ledger: ReadableLedger, settings: Settings) -> Iterator[M
                 return
 
 
-def settings_of_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def settings_of_equal_run(ledger: ReadableLedger, settings: Settings) -> Settings | None:
     """Return the settings of the ledger's latest run that asked what ``settings`` ask, or None if there is none.
 
     What was learned before a run is not compared.
     """
-    chosen = _chosen_by_user(json.loads(json.dumps(settings)))
-    return next((run for _, run in _runs(ledger, logging.WARNING) if _chosen_by_user(run) == chosen), None)
+    chosen = _chosen_by_user(json.loads(json.dumps(settings.to_dict())))
+    return next((Settings.of(run) for _, run in _runs(ledger, logging.WARNING) if _chosen_by_user(run) == chosen), None)
 
 
 def is_repeat(ledger: ReadableLedger, settings: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
@@ -199,11 +199,16 @@ def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "judges": judges, "experience": None, "windows": [], "deadline": None}
 
 
+_RUNS: Final = f"SELECT {', '.join(RUNS.columns)}, checksum FROM runs ORDER BY id DESC"  # noqa: S608 - our columns
+
+
 def _runs(ledger: ReadableLedger, level: int = logging.DEBUG) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the runs of the ledger, the latest first. One whose settings are damaged is logged, and left out."""
-    for number, settings in ledger.rows("SELECT id, settings FROM runs ORDER BY id DESC"):
+    """Yield the runs of the ledger, the latest first. One that is not as it was written is logged, and left out."""
+    for number, *row, written in ledger.rows(_RUNS):
         try:
-            recorded = ledger.decoded(settings, recorded_settings)
+            if checksum(row) != written:
+                raise ledger.damaged()
+            recorded = ledger.decoded(row[1], recorded_settings)
         except LedgerError as error:
             _log.log(level, "run %d teaches this run nothing: %s", number, error)
         else:

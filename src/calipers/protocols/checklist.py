@@ -57,13 +57,17 @@ class Checklist:
         else:
             names = list(self._asked(ask, keys))
             listed = self._listed(ask, view)
+            task = _MANY if self.grading.mode == "relative" else _ONE
             first = [listed] if self.grading.mode == "all" else []
             closing = self._closing([] if first else [listed], ask.note, names)
             messages = (
-                {"role": "system", "content": "\n\n".join([*self._task(), *first, EVIDENCE, *self._instructions()])},
+                {"role": "system", "content": "\n\n".join([task, *first, EVIDENCE, *self._instructions()])},
                 {"role": "user", "content": message_content(compose(view, ask.order, keys, closing))},
             )
-            schema = object_schema(dict.fromkeys(names, self._entry_schema()))
+            entry: dict[str, Any] = {"type": "boolean"}
+            if self.grading.reasons:
+                entry = object_schema({"reason": plain_text_schema(160), "met": entry})
+            schema = object_schema(dict.fromkeys(names, entry))
         return JudgeRequest(messages, keys, ask, view, schema, limit, self.params)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
@@ -107,9 +111,6 @@ class Checklist:
             return {key: (item, ask.criteria[0]) for key, item in shown if item in ask.members}
         return {str(number): (ask.members[0], name) for number, name in enumerate(ask.criteria, start=1)}
 
-    def _task(self) -> list[str]:
-        return [_MANY if self.grading.mode == "relative" else _ONE]
-
     def _instructions(self) -> list[str]:
         relative = self.grading.mode == "relative"
         unit, under = ("attempt", "name") if relative else ("criterion", "number")
@@ -139,10 +140,6 @@ class Checklist:
         if len(names) > 2 and self.grading.mode != "relative":
             entries[1:-1] = ["..."]
         return "\n" + "\n".join([*lines, f"Answer in JSON: {{{', '.join(entries)}}}"])
-
-    def _entry_schema(self) -> dict[str, Any]:
-        verdict = {"type": "boolean"}
-        return object_schema({"reason": plain_text_schema(160), "met": verdict}) if self.grading.reasons else verdict
 
 
 def _presentation(ask: Ask) -> int:

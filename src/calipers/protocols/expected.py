@@ -45,12 +45,6 @@ class Expectation:
     spread: float
     mass: float
 
-    @property
-    def in_words(self) -> str:
-        """Return the expectation in words, for the explanation of a score."""
-        shown = f"level {self.mean:.2f} of {TOP_DIGIT}, standard deviation {self.spread:.2f}"
-        return f"{shown}; {self.mass:.0%} of the probability on digits"
-
 
 class _Expected(ScoreProtocol):
     """Changes a protocol to ask for digits and to read their expected values. Must be the first base class."""
@@ -85,11 +79,12 @@ equal digits mean equal worth. Order and names are random."""
             return ScoredReply(request, _on_common_scale(plain, plain.scores), spreads)
         expectations = expectations_in_reply(completion.text, completion.logprobs or (), plain.scores)
         usable = {key: expectation for key, expectation in expectations.items() if expectation.mass >= MIN_MASS}
-        reading = replace(
-            _on_common_scale(plain, plain.scores | {key: expectation.mean for key, expectation in usable.items()}),
-            explanations=plain.explanations | {key: expectation.in_words for key, expectation in usable.items()},
-        )
-        spreads = {key: expectation.spread / TOP_DIGIT for key, expectation in usable.items()}
+        levels, explanations, spreads = dict(plain.scores), dict(plain.explanations), {}
+        for key, found in usable.items():
+            levels[key], spreads[key] = found.mean, found.spread / TOP_DIGIT
+            shown = f"level {found.mean:.2f} of {TOP_DIGIT}, standard deviation {found.spread:.2f}"
+            explanations[key] = f"{shown}; {found.mass:.0%} of the probability on digits"
+        reading = replace(_on_common_scale(plain, levels), explanations=explanations)
         return ScoredReply(request, reading, spreads, tuple(_notes(completion, plain, usable)))
 
 
@@ -119,19 +114,17 @@ def expectations_in_reply(text: str, logprobs: Logprobs, levels: Mapping[str, fl
 
 
 def _expectation(text: str, logprobs: Logprobs, at: int) -> Expectation | None:
-    """Return the expected value of the digit at position ``at``; None if no token's log-probabilities cover it."""
+    """Return the expected value of the digit at position ``at``, over those alternatives of its token that are levels;
+    None if no token's log-probabilities cover it.
+    """
     for begins, alternatives in logprobs:
         written = next((token for token, _ in alternatives if text.startswith(token, begins)), "")
         if begins <= at < begins + len(written):
-            return _expectation_over(alternatives)
-    return None
-
-
-def _expectation_over(alternatives: Sequence[tuple[str, float]]) -> Expectation | None:
-    """Return the mean and standard deviation over those alternatives of a token that are levels."""
-    levels = [
-        (int(digit[1]), math.exp(logprob)) for token, logprob in alternatives if (digit := _ALTERNATIVE.match(token))
-    ]
+            break
+    else:
+        return None
+    digits = [(_ALTERNATIVE.match(token), logprob) for token, logprob in alternatives]
+    levels = [(int(digit[1]), math.exp(logprob)) for digit, logprob in digits if digit]
     mass = math.fsum(share for _, share in levels)
     if mass <= 0:
         return None

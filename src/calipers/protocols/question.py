@@ -86,8 +86,7 @@ class ScoreProtocol:
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
         """Return the ratings in a reply in this protocol's form: one per candidate asked about that has a score."""
         reply = self.scored_reply(request, completion)
-        ratings = reply.ratings()
-        return reply.reading(ratings, reply.values)
+        return reply.reading(reply.ratings())
 
     def reply_fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """Return the field names of this protocol's reply form: those with an explanation, and those with a score."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from calipers.replies import ScoreReading
@@ -40,7 +40,7 @@ class ScoredReply:
     ) -> None:
         self.ask = request.ask
         self._reading = reading
-        self._named = _Names(request)
+        self._request = request
         self._items = dict(zip(request.keys, request.ask.order, strict=False))
         # A reply that was truncated inside its answer is asked for again with a higher token limit; its scores are not
         # used.
@@ -65,23 +65,28 @@ class ScoredReply:
                 ratings.append(Rating(item, shifted, presentation, places[item], ask.slot, spread))
         return tuple(ratings)
 
-    def reading(self, judgments: Sequence[Judgment], covered: Collection[int]) -> Reading:
+    def reading(self, judgments: Sequence[Judgment]) -> Reading:
         """Return ``judgments`` in reply to this protocol's question as a Reading.
 
-        Members that are not ``covered`` are missing, each with a reason.
+        Members without a score are missing, each with a reason; all of them are if there is no judgment.
         """
-        reading, named = self._reading, self._named
-        reason = None if reading.reason is None else named(reading.reason)
+        covered = self.values if judgments else ()
+        reading, request = self._reading, self._request
+        reason = None if reading.reason is None else _with_ids(reading.reason, request)
         cut = reading.truncated and bool(reading.missing)
         fallback = "the reply was cut off: raise max_tokens" if cut else reason or "the reply has no score for it"
         missing = {item: fallback for item in self.ask.members if item not in covered}
         if missing and not cut:
-            why = {self._items[key]: named(text) for key, text in reading.missing.items() if key in self._items}
+            why = {
+                self._items[key]: _with_ids(text, request)
+                for key, text in reading.missing.items()
+                if key in self._items
+            }
             missing = {item: why.get(item) or fallback for item in missing}
         explanations: dict[int, str] = {}
         for key, text in reading.explanations.items():
             if key in self._items:
-                explanations[self._items[key]] = named(text)
+                explanations[self._items[key]] = _with_ids(text, request)
         return Reading(
             tuple(judgments),
             reading.outcome if judgments else "rejected",
@@ -171,27 +176,21 @@ def _complaint(ask: Ask, reading: ScoreReading) -> str | None:
     return _COMPLAINTS.get(reason, "it named an attempt that does not exist, or gave one attempt two different scores")
 
 
-class _Names:
-    """Replaces candidate keys in a judge's text by the trajectories' ids, in one pass."""
+def _with_ids(text: str, request: JudgeRequest) -> str:
+    """Return a judge's text with the trajectories' ids in place of candidate keys, replaced in one pass."""
 
-    def __init__(self, request: JudgeRequest) -> None:
-        self._request = request
-
-    def __call__(self, text: str) -> str:
-        few = self._request.keys[:_FEW]
-        for key in few:
-            if key in text:
-                return _KEY.sub(self._id, text)
-        # Most texts contain no key, and this check of a few is faster than a search for words.
-        return text if len(few) == len(self._request.keys) else _KEY.sub(self._id, text)
-
-    def _id(self, match: re.Match[str]) -> str:
-        asked, word = self._request, match[0]
-        if word not in asked.keys:
+    def id_of(match: re.Match[str]) -> str:
+        if (word := match[0]) not in request.keys:
             return word
-        item = asked.ask.order[asked.keys.index(word)]
-        members = asked.view.candidates[item].members
-        return asked.view.ids[members[0]] if members else "a test answer"
+        members = request.view.candidates[request.ask.order[request.keys.index(word)]].members
+        return request.view.ids[members[0]] if members else "a test answer"
+
+    few = request.keys[:_FEW]
+    for key in few:
+        if key in text:
+            return _KEY.sub(id_of, text)
+    # Most texts contain no key, and this check of a few is faster than a search for words.
+    return text if len(few) == len(request.keys) else _KEY.sub(id_of, text)
 
 
 def spreads_from_probabilities(completion: Completion, keys: Sequence[str]) -> Mapping[str, float]:

@@ -46,9 +46,9 @@ and names are random."""
         first, second = reply.ask.order
         values = reply.values
         if first not in values or second not in values:
-            return reply.reading((), ())
+            return reply.reading(())
         margin = round(values[first] - values[second], 6)
-        return reply.reading((Comparison(first, second, margin, reply.ask.number, reply.ask.slot),), (first, second))
+        return reply.reading((Comparison(first, second, margin, reply.ask.number, reply.ask.slot),))
 
 
 class Pointwise(ScoreProtocol):

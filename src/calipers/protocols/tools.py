@@ -94,7 +94,8 @@ def with_results(
 
     The ids of calls are drawn here and not taken from the server, so that the same answers lead to the same question.
     """
-    names = [_call_id(turn, place) for place in range(len(calls))]
+    # Nine letters and digits, because one provider takes no other ids.
+    names = [f"call{turn:03d}{place:02d}" for place in range(len(calls))]
     calls_made = [
         {"id": name, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for name, call in zip(names, calls, strict=True)
@@ -104,8 +105,3 @@ def with_results(
         {"role": "tool", "tool_call_id": name, "content": result} for name, result in zip(names, results, strict=True)
     ]
     return replace(request, messages=(*request.messages, asked, *tool_messages))
-
-
-def _call_id(turn: int, place: int) -> str:
-    """Return the id of a call: nine letters and digits, because one provider takes no other ids."""
-    return f"call{turn:03d}{place:02d}"

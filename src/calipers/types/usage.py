@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
@@ -90,8 +90,7 @@ class FailedCalls:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the type as data: the sum of the calls that failed to bring an answer, as the ledger stores it."""
-        numbers = {"count": self.count, "unusable": self.unusable, "unmetered": self.unmetered}
-        return {**numbers, "usage": self.usage.to_dict()}
+        return asdict(self)
 
 
 NO_USAGE = Usage()
