@@ -387,7 +387,7 @@ class Collector:
         why = f"{why}, with {lost} lost and {missing} still missing"
         if self._one_of_several and not whole:
             why = f"{why}; {_ROUTING}"
-        if self._named or lost:
+        if lost:
             self._give_up(group, why)
         else:
             self._spawn(self._answered_before(group, why))
@@ -416,13 +416,14 @@ class Collector:
         return {place: self._answer(group.key, place.number, row) for place, row in pairs}
 
     async def _answered_before(self, group: Group, why: str) -> None:
-        """Answer an engine's incomplete group as the one before it, if its rollouts are those of that group.
+        """Answer an incomplete group as the one before it, if its rollouts are those of that group.
 
-        Their answers were sent and never arrived. Constants would be half a group of rewards and half of constants.
+        Their answers were sent and never arrived, perhaps that the group failed: it is not lost again. Constants would
+        be half a group of rewards and half of constants.
         """
         earlier = [past for past in reversed(self._groups.get(group.key, ())) if past.judged]
         try:
-            recorded = None if earlier else await self._restored(group.key)
+            recorded = None if earlier else await self._restored(group.key, failed=True)
         except LedgerError:
             recorded = None
         for before in [*earlier, *([] if recorded is None else [recorded])]:
@@ -503,8 +504,11 @@ class Collector:
             self._groups[key] = [restored]
             self._remember(restored)
 
-    async def _restored(self, key: Key) -> Group | None:
-        """Return an answered group from the ledger, or None; one that failed is judged again. Raises LedgerError."""
+    async def _restored(self, key: Key, *, failed: bool = False) -> Group | None:
+        """Return an answered group from the ledger, or None. Raises LedgerError.
+
+        One that failed is judged again, and so returned only if asked for (``failed``).
+        """
         query = "SELECT source, result FROM groups WHERE group_id = ? ORDER BY rowid DESC LIMIT 100"
         if (ledger := self._ledger) is None:
             return None
@@ -512,8 +516,8 @@ class Collector:
             source, result = (ledger.decoded(stored, require_object) for stored in row)
             marked = source.get(_MARK)  # another command may have recorded a group of the same name
             if isinstance(marked, dict) and (marked.get("run"), marked.get("group_id")) == key:
-                failed = result.get("status") == "failed"
-                return None if failed else self._of_record(key, marked, as_group(source), result)
+                again = result.get("status") == "failed" and not failed
+                return None if again else self._of_record(key, marked, as_group(source), result)
         return None
 
     def _of_record(

@@ -34,6 +34,10 @@ _CHECKED_FOR: Final = 20.0
 _CHECK_SECONDS: Final = 10.0
 _LEDGER_SECONDS: Final = 2.0
 """Seconds within which the ledger must answer; what asks whether the server is ready waits a few seconds at most."""
+_LATEST: Final = """
+SELECT model FROM asks JOIN answers ON answers.key = asks.key WHERE run = (SELECT max(run) FROM groups) LIMIT 1
+"""
+"""The model that judged the latest groups in a ledger."""
 
 MakeJudge: TypeAlias = Callable[[WritableLedger | None, Monitor], Judge]
 """Makes the judge of a tenant of the server."""
@@ -51,6 +55,10 @@ class Tenant:
         self.monitor = Monitor(every=_HEALTH_EVERY, batches=False, in_pieces=True)
         self.ledger = None if ledger is None else open_ledger(ledger)
         self.judge = make_judge(self.ledger, self.monitor)
+        models = {judge.model for judge in self.judge.settings.judges}
+        for (model,) in [] if self.ledger is None else self.ledger.rows(_LATEST):
+            if model not in models:
+                _log.warning("the ledger's groups were judged by %s: sent again, they get its answers", model)
         store_of(self.judge)  # begins the run: with the first group, a locked ledger would hold up the event loop
         self.run = JudgedRun(self.judge, patience=limits.patience, min_scored=limits.quorum)
         self.float_run = run_for_floats(self.judge, patience=limits.patience)
