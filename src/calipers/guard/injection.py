@@ -136,7 +136,7 @@ def _may_attack(text: str) -> bool:
     """Whether a text without letters beyond ASCII has a stem, a mark, or a run of letters that may be encoded."""
     data = f" {text}".encode("ascii", "replace")
     words = data.translate(_TO_WORDS)
-    return _has_mark(data) or has_long_run(data) or bool([stem for stem in _stems(beyond_ascii=False) if stem in words])
+    return _has_mark(data) or has_long_run(data) or any(map(words.__contains__, _stems(beyond_ascii=False)))
 
 
 def _has_mark(data: bytes) -> bool:

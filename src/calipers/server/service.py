@@ -7,7 +7,6 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from calipers.errors import CalipersError, InputError
@@ -93,12 +92,6 @@ class Tenant:
             answers = [await self.own.of_rollout(work[0], seconds)]
         return route.write(asked, answers)
 
-    async def require_usable_ledger(self) -> None:
-        """Raise LedgerError if the ledger cannot be read now, or its last write failed and would again."""
-        if self.ledger is not None:
-            await self.ledger.require_writable()
-            await self.ledger.look_up("SELECT 1 FROM runs LIMIT 1")
-
     async def aclose(self) -> None:
         """Release all callers of the server, and close the judge's connections and the ledger."""
         for collector in self.collectors:
@@ -117,19 +110,12 @@ def _read(route: Route, asked: Asked) -> Work:
     return work
 
 
-@dataclass(slots=True)
-class Counts:
-    """Requests to the server by path and status, since it started. ``in_flight`` are those without an answer yet."""
-
-    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
-    in_flight: int = 0
-
-
 class Service:
     """The tenants of a server, each with its share of the ``room``. It belongs to one event loop.
 
-    ``ledger`` is the file itself if there is one tenant, otherwise there is a file for each of them beside it. Raises
-    ConfigError and LedgerError.
+    ``ledger`` is the file itself if there is one tenant, otherwise there is a file for each of them beside it.
+    ``requests`` counts them by path and status, ``in_flight`` those without an answer yet. Raises ConfigError and
+    LedgerError.
     """
 
     def __init__(
@@ -141,7 +127,9 @@ class Service:
         room: Room,
         limits: Limits,
     ) -> None:
-        self.room, self.limits, self.counts = room.share(len(tenants)), limits, Counts()
+        self.room, self.limits = room.share(len(tenants)), limits
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self.in_flight = 0
         self.tokens = any(tenant.digest is not None for tenant in tenants)
         self.draining = False
         self._ends = 0.0
@@ -228,9 +216,12 @@ async def _judge_fails(judge: Judge) -> str | None:
 
 async def _ledger_fails(tenant: Tenant) -> str | None:
     """Return why a tenant cannot use its ledger now, or None if it can. The log has the whole reason."""
+    if (ledger := tenant.ledger) is None:
+        return None
     try:
         async with asyncio.timeout(_LEDGER_SECONDS):
-            await tenant.require_usable_ledger()
+            await ledger.require_writable()
+            await ledger.look_up("SELECT 1 FROM runs LIMIT 1")
     except (TimeoutError, CalipersError) as error:  # it names the database, which is nothing for callers
         why = str(error) or f"it did not answer within {_LEDGER_SECONDS:g} seconds"
         _log.warning("tenant %s is not ready: %s", tenant.name, why)
