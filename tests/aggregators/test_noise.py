@@ -30,11 +30,6 @@ def test_one_score_off_the_scale_does_not_make_a_judge_noisy():
     assert spoilt.variance == pytest.approx(plain.variance, rel=0.3)
 
 
-def test_too_few_groups_teach_nothing():
-    assert Noise.learn([1.0] * 7, [2] * 7) is None
-    assert Noise.learn([1.0] * 20, [0] * 20) is None
-
-
 @given(st.floats(0, 100), st.integers(1, 50))
 def test_a_group_lies_between_its_own_variance_and_the_judges(squares: float, freedom: int):
     noise = Noise(2.0, 5.0)

@@ -35,12 +35,12 @@ def serve(**options: Any) -> int:
     if (warning := running.allow_open_files(options["max_waiting"])) is not None:
         print_message(f"Warning: {warning}")
     ledgers = ledgers_of(tenants, options["ledger"] or _LEDGER).values()
-    with only_server_of(ledgers), _logging(verbose=options["verbose"] > 0):
+    with only_server_of(ledgers):
         service = _service(options, tenants)
         bound = running.bound_socket(options["host"], options["port"])
         names = [ledger_name(ledger) for ledger in ledgers if ledger is not None]
         kept = f"{'ledger' if len(names) == 1 else 'ledgers'} {', '.join(names)}"
-        with _signals_ignored_at_the_end():
+        with _logging(verbose=options["verbose"] > 0), _signals_ignored_at_the_end():
             _run(_served(service, bound, grace=options["drain"], kept=kept))
     print_message("Stopped. What was answered is in the ledger; start the same command again to continue.")
     return 0

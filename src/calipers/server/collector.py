@@ -266,10 +266,10 @@ class Collector:
             for sent in rollouts:
                 await asyncio.sleep(0)  # another caller's turn: there may be thousands
                 try:
-                    trajectory, why = sent.trajectory, None
-                except InputError as error:  # no text of a policy may end a training run
-                    trajectory, why = _NOBODY, str(error)
-                places.append(self._taken(sent, trajectory, why))
+                    trajectory = sent.trajectory
+                except InputError:  # no text of a policy may end a training run
+                    trajectory = _NOBODY
+                places.append(self._taken(sent, trajectory))
             if outcomes := {group.outcome for group, _ in places}:
                 answered = asyncio.ensure_future(asyncio.wait(outcomes))
                 await asyncio.wait((answered, left), return_when=asyncio.FIRST_COMPLETED)
@@ -285,7 +285,7 @@ class Collector:
                 place.callers -= 1
                 place.given = place.given or delivered
 
-    def _taken(self, sent: Sent, trajectory: Trajectory, why: str | None) -> tuple[Group, Place]:
+    def _taken(self, sent: Sent, trajectory: Trajectory) -> tuple[Group, Place]:
         """Return the place of an engine's rollout: one whose caller has left, or a new one."""
         seen, now = sent.seen, _now()
         for group in self._groups.get(sent.key, ()):
@@ -305,7 +305,7 @@ class Collector:
             return last, place
         group = last if last is not None and last.taking else self._begun(sent)
         self._require_shared(group, sent)
-        return group, self._entered(group, sent, trajectory, why, callers=1)
+        return group, self._entered(group, sent, trajectory, callers=1)
 
     # --- gathering
 
@@ -338,11 +338,8 @@ class Collector:
             )
         group.forms.add(sent.form)
 
-    def _entered(
-        self, group: Group, sent: Sent, trajectory: Trajectory, why: str | None = None, *, callers: int = 0
-    ) -> Place:
-        """Add a rollout to its group. Raises RefusalError if there is no room, and what reading it raises."""
-        readable = why is None and bool(trajectory.messages)
+    def _entered(self, group: Group, sent: Sent, trajectory: Trajectory, *, callers: int = 0) -> Place:
+        """Add a rollout to its group; without messages it is lost. Raises RefusalError if there is no room."""
         self._room.hold(sent.held, held=group.held)
         if not group.places:
             self._groups.setdefault(group.key, []).append(group)
@@ -350,7 +347,7 @@ class Collector:
             group.ends = None if self._limit is None else _now() + self._limit
         group.held += sent.held
         group.members += 1
-        place = Place(sent.seen, sent.number, trajectory if readable else None, callers)
+        place = Place(sent.seen, sent.number, trajectory if trajectory.messages else None, callers)
         group.places.append(place)
         self._close_if_complete(group)
         return place
