@@ -15,21 +15,6 @@ def residuals(sigmas: list[float], freedom: int, *, seed: int = 0) -> list[float
     return [math.fsum(generator.gauss(0, sigma) ** 2 for _ in range(freedom)) for sigma in sigmas]
 
 
-def test_the_variance_of_equal_noise_is_found_and_groups_are_believed_little():
-    noise = Noise.learn(residuals([0.5] * 2000, 4), [4] * 2000)
-    assert noise is not None
-    assert noise.variance == pytest.approx(0.25, rel=0.05)
-    assert noise.strength > 40
-    assert noise.variance_of(0.0, 4) > 0.8 * 0.25
-
-
-def test_where_groups_differ_their_own_repeats_count():
-    noise = Noise.learn(residuals([0.1, 1.0] * 1000, 4), [4] * 2000)
-    assert noise is not None
-    assert noise.strength < 8
-    assert noise.variance_of(0.0, 4) < 0.6 * noise.variance
-
-
 def test_repeats_that_agree_to_the_digit_never_claim_an_error_of_zero():
     noise = Noise.learn([*residuals([0.5] * 20, 2), 0.0], [2] * 21)
     assert noise is not None
@@ -43,11 +28,6 @@ def test_one_score_off_the_scale_does_not_make_a_judge_noisy():
     assert plain is not None
     assert spoilt is not None
     assert spoilt.variance == pytest.approx(plain.variance, rel=0.3)
-
-
-def test_too_few_groups_teach_nothing():
-    assert Noise.learn([1.0] * 7, [2] * 7) is None
-    assert Noise.learn([1.0] * 20, [0] * 20) is None
 
 
 @given(st.floats(0, 100), st.integers(1, 50))

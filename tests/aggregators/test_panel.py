@@ -74,17 +74,3 @@ def test_the_judge_that_scored_most_speaks_and_no_other_is_mixed_in():
     assert Fallback()(both[::-1], 2).values == (0.9, 0.8)
     assert Fallback()([*both, *(replace(one, presentation=7) for one in both[2:])], 2).values == (0.1, 0.3)
     assert Fallback()([], 2) == Scores((None, None), (None, None))
-
-
-def test_judges_with_common_errors_differ_less_than_they_err():
-    """Half of the variance of the errors is common: with it, the stated errors are those that are made."""
-    generator = np.random.default_rng(3)
-    items, judges = 3000, 4
-    truth, common = generator.normal(size=(2, items)) * 10, generator.normal(size=items)
-    said = truth[0] + common + generator.normal(size=(judges, items))
-    given_ = ratings(*(tuple(map(float, row)) for row in said))
-    plain, aware = (Panel((1.0,) * judges, error_correlation=related)(given_, items) for related in (0.0, 0.5))
-    assert plain.values == aware.values
-    made = float(np.sqrt(np.mean((np.array(aware.values, dtype=float) - truth[0]) ** 2)))
-    assert aware.stderrs[0] == pytest.approx(made, rel=0.08)
-    assert plain.stderrs[0] == pytest.approx(made / 5**0.5, rel=0.08)

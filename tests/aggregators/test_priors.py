@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calipers.aggregators.priors import Priors
 from calipers.judging.judge import Judge, replaying_judge
 from calipers.ledger import Ledger, Replayer
 from calipers.testing import Noise, PositionBias, SimulatedJudge
-from calipers.types import GroupResult, Rating
+from calipers.types import GroupResult
 from groups import group_of
 
 IDS = ("a", "b", "c", "d")
@@ -143,27 +142,3 @@ async def test_a_panel_that_comes_to_rest_on_one_member_says_so(tmp_path: Path, 
         judge.close()
     (told,) = caplog.messages
     assert "one judge has most of the weight" in told
-
-
-def ratings(slot: int, noise: float, generator: random.Random, truth: list[float]) -> list[Rating]:
-    return [
-        Rating(item, value + generator.gauss(0, noise), 10 * slot + sample, place=item, slot=slot)
-        for sample in range(2)
-        for item, value in enumerate(truth)
-    ]
-
-
-def test_a_panels_weights_follow_how_well_each_judge_repeats_itself_in_twenty_groups_that_all_scored():
-    generator = random.Random(3)
-    groups = []
-    for _ in range(60):
-        truth = [generator.gauss(0.5, 0.2) for _ in range(4)]
-        groups.append({slot: ratings(slot, noise, generator, truth) for slot, noise in enumerate((0.02, 0.4))})
-    known = Priors.learn(groups, 2)
-    assert known.weights is not None
-    assert known.weights[0] > 0.8
-    assert sum(known.weights) == pytest.approx(1)
-    alone = {0: groups[20][0]}
-    assert Priors.learn([*groups[:19], alone], 2).weights is None
-    assert Priors.learn([*groups[:20], alone], 2).weights is not None
-    assert Priors.of(json.loads(json.dumps(known.to_dict()))) == known

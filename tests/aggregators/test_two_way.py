@@ -76,13 +76,11 @@ def test_the_standard_error_is_the_one_the_noise_has():
 # --- errors from a judge's probabilities, where there are no others ---
 
 
-def test_one_answer_has_the_errors_of_its_probabilities() -> None:
+def test_one_answer_has_the_errors_of_its_probabilities_and_repeats_that_of_a_mean() -> None:
     scores = two_way([Rating(0, 0.4, 0, spread=0.1), Rating(1, 0.6, 0, spread=0.2)], 3)
     assert scores.values == (0.4, 0.6, None)
     assert scores.stderrs == (0.1, 0.2, None)
-
-
-def test_repeats_of_one_candidate_alone_have_the_error_of_a_mean() -> None:
+    # Repeats of one candidate alone have the error of a mean.
     assert two_way([Rating(0, 0.5, turn) for turn in range(4)], 1).stderrs == (None,)
     assert two_way([Rating(0, 0.5, turn, spread=0.2) for turn in range(4)], 1).stderrs == (0.1,)
 

@@ -22,7 +22,7 @@ def test_score_says_calls_tokens_and_dollars_needs_no_key_and_leaves_nothing(tmp
     assert max(map(len, done.out.splitlines())) <= 80
     assert list(tmp_path.iterdir()) == []
     # Each call reserves up to --max-tokens of reply, so a budget of little more than what is spent loses groups.
-    for most, verdict in ((8192, "not enough: the run takes 78%, plus 80% in reserve"), (999, "enough: the run takes ")):
+    for most, verdict in ((8192, "not enough: the run takes 78%, plus 80% in reserve"), (999, "enough: the run takes")):
         limits = ("--price", "0.25,2", "--budget", "usd=0.02", "--max-tokens", most)
         done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "openai/m", *limits, "--estimate")
         assert f"budget         usd=0.02: {verdict}" in done.out

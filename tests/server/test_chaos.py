@@ -70,7 +70,7 @@ async def test_nothing_is_wrong_or_judged_twice_in_chaos(faulty: FaultyServer, t
         assert proxy.cuts >= 20
         assert questions(faulty) == 40
         assert server.waiting == 0
-        assert [status for _, status in server.service.counts.requests if status >= 500] == []
+        assert [status for _, status in server.service.requests if status >= 500] == []
 
 
 async def test_a_server_that_ends_in_chaos_loses_no_reward(faulty: FaultyServer, tmp_path: Path):
@@ -94,7 +94,7 @@ async def test_clients_that_never_come_back_leave_nothing_behind(faulty: FaultyS
             for index in range(2)
         ]
         callers = [asyncio.ensure_future(server.post("/v1/rollouts", body)) for body in bodies]
-        await until(lambda: server.service.counts.in_flight == len(bodies))
+        await until(lambda: server.service.in_flight == len(bodies))
         for caller in callers:
             caller.cancel()
         await asyncio.gather(*callers, return_exceptions=True)

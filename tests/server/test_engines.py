@@ -90,7 +90,7 @@ async def test_a_rollout_takes_over_from_one_whose_caller_left(faulty: FaultySer
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
                 await server.post(f"{path}?group_size=3", body(text))
-        await until(lambda: server.service.counts.requests[path, 499] == 1)
+        await until(lambda: server.service.requests[path, 499] == 1)
         assert await rewards(server, engine, THREE) == REWARDS
         assert (questions(faulty), server.waiting) == (1, 0)
 
@@ -236,7 +236,7 @@ async def test_the_engines_own_client_survives_cut_connections_and_nothing_is_ju
         pytest.skip("miles' client sends a request once; what is cut fails its rollout")
     async with served(faulty) as server, CuttingProxy(server.port) as proxy:
         first = [asyncio.ensure_future(ask(proxy.url, text)) for text in THREE[:2]]
-        await until(lambda: server.service.counts.in_flight == 2)
+        await until(lambda: server.service.in_flight == 2)
         proxy.cut()
         last = asyncio.ensure_future(ask(proxy.url, THREE[2]))
         assert await asyncio.gather(*first, last) == REWARDS

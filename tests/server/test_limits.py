@@ -65,7 +65,7 @@ async def test_a_request_that_does_not_arrive_is_refused(faulty: FaultyServer, m
         writer.close()
         monkeypatch.setattr("calipers.server.limits.TO_READ", 60.0)
         reader, writer = await server.connect(half)
-        await until(lambda: server.service.counts.in_flight == 1)
+        await until(lambda: server.service.in_flight == 1)
         server.ends.set()
         assert '"draining"' in (await reader.read()).decode()
         writer.close()
@@ -214,7 +214,7 @@ async def test_headers_and_idle_connections_are_bounded(faulty: FaultyServer, mo
         head = b"POST /verify?group_size=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(row)
         reader, writer = await server.connect(head, row, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         with contextlib.closing(writer):
-            await until(lambda: server.service.counts.requests["/verify", 200] == 1)
+            await until(lambda: server.service.requests["/verify", 200] == 1)
             await until(lambda: not server.ends.server.server_state.connections)
 
 

@@ -142,14 +142,25 @@ async def test_a_restart_loses_nothing_that_was_answered(faulty: FaultyServer, t
         assert questions(faulty) == asked
 
 
-async def test_a_group_that_failed_is_judged_after_a_restart(faulty: FaultyServer, tmp_path: Path):
+async def test_a_group_that_failed_is_judged_after_a_restart(
+    faulty: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
     ledger = str(tmp_path / "ledger.db")
-    for judge, statuses in ((error(404, "no such model"), {503}), (worth(down="Tell a joke"), {200}), (worth(), {200})):
+    for judge, statuses in ((error(404, "no such model"), {503}), (worth(down="Tell a joke"), {200})):
         faulty.script(judge)
         async with served(faulty, ledger=ledger) as server:
             replies = await server.rollouts(*THREE)
             assert {one.status for one in replies} == statuses
-    assert rewards(replies) == [0.2, 0.9, 0.55]
+    async with served(faulty, ledger=ledger, wait=0.3, patience=1) as server:  # only this answer never arrived
+        assert [one.body for one in await server.rollouts(THREE[1])] == [replies[1].body]
+        assert server.service.tenants["default"].run.ended is None
+    faulty.script(worth())
+    async with served(faulty, ledger=ledger) as server:
+        assert rewards(await server.rollouts(*THREE)) == [0.2, 0.9, 0.55]
+    assert "judged by" not in caplog.text
+    async with served(faulty, ledger=ledger, judge={"judge": "openai/other"}) as server:
+        assert rewards(await server.rollouts(*THREE)) == [0.2, 0.9, 0.55]
+    assert "judged by judge: sent again, they get its answers" in caplog.text
 
 
 async def test_old_answers_come_from_the_ledger(faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calipers.aggregators.two_way import DIGITS
+from calipers.aggregators.two_way import DIGITS, largest_component
 from calipers.types import Comparison, Judgment, Scores
 
 Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -44,7 +44,9 @@ class BradleyTerry:
         comparisons = [
             judgment for judgment in judgments if isinstance(judgment, Comparison) and judgment.first != judgment.second
         ]
-        linked = largest_linked_set([(comparison.first, comparison.second) for comparison in comparisons], n)
+        pairs = sorted({tuple(sorted((comparison.first, comparison.second))) for comparison in comparisons})
+        rows = {number: dict.fromkeys(pair, 0.0) for number, pair in enumerate(pairs)}
+        linked = sorted({item for row in largest_component(rows).values() for item in row}) if rows else []
         values: list[float | None] = [None] * n
         stderrs: list[float | None] = [None] * n
         if linked:
@@ -59,29 +61,6 @@ class BradleyTerry:
                 values[item] = round(strengths[place], DIGITS) + 0.0
                 stderrs[item] = round(errors[place], DIGITS)
         return Scores(tuple(values), tuple(stderrs), "assumed" if linked else None)
-
-
-def largest_linked_set(pairs: Sequence[tuple[int, int]], n: int) -> tuple[int, ...]:
-    """Return the largest set of candidates that can be aggregated into scores because comparisons link them.
-
-    The set is sorted, and empty if there is no pair in ``pairs``. Of equally large sets, returns the set with the
-    lowest candidate.
-    """
-    root = list(range(n))
-
-    def find(item: int) -> int:
-        while root[item] != item:
-            root[item] = root[root[item]]
-            item = root[item]
-        return item
-
-    for first, second in pairs:
-        root[max(find(first), find(second))] = min(find(first), find(second))
-    sets: dict[int, list[int]] = {}
-    for item in range(n):
-        sets.setdefault(find(item), []).append(item)
-    largest = max(sets.values(), key=len, default=[])
-    return tuple(largest) if len(largest) > 1 else ()
 
 
 def _fit(comparisons: Sequence[tuple[int, int, float]], n: int, model: BradleyTerry) -> tuple[list[float], list[float]]:

@@ -67,13 +67,7 @@ class PairBias:
         It is the mean margin to be expected if the pair were judged in both orders: from -1 to 1, above 0 if the
         candidate shown first is preferred.
         """
-        match verdict:
-            case "first":
-                return 1 - self.first_contradicted
-            case "second":
-                return self.second_contradicted - 1
-            case "tie":
-                return 0.0
+        return {"first": 1 - self.first_contradicted, "second": self.second_contradicted - 1, "tie": 0.0}[verdict]
 
     def swap_share(self, verdict: PairVerdict, *, doubt: float = 0.15, calls: float = 1.75) -> float:
         """Return the share (0-1) of pairs with this verdict to ask again before comparisons are aggregated.
@@ -128,11 +122,7 @@ class BiasCorrected:
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """Return the scores that the aggregator ``within`` makes of the corrected judgments."""
-        swapped = {
-            (judgment.slot, judgment.second, judgment.first)
-            for judgment in judgments
-            if isinstance(judgment, Comparison)
-        }
+        swapped = {(one.slot, one.second, one.first) for one in judgments if isinstance(one, Comparison)}
         corrected: list[Judgment] = []
         by_slot: dict[int, list[Rating]] = {}
         for judgment in judgments:

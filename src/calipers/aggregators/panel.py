@@ -47,8 +47,33 @@ class Panel:
             return next(iter(by_judge.values()))
         standardised = {slot: standard_scores(scores.values) for slot, scores in by_judge.items()}
         rows = {slot: row for slot, row in standardised.items() if sum(score is not None for score in row) > 1}
-        scores = _weighted_means(_with_quorum(rows, n, self.quorum), self.weights, n, self.error_correlation)
+        scores = self._weighted_means(rows, n)
         return _on_mean_scale(scores, [(self.weights[slot], by_judge[slot].values) for slot in rows])
+
+    def _weighted_means(self, rows: Mapping[int, tuple[float | None, ...]], n: int) -> Scores:
+        """Return weighted means and their errors.
+
+        Judges whose errors have variance v and correlation r differ with variance v (1 - r), and their mean errs with
+        variance v (q + r (1 - q)), where q is the sum of squared weights.
+        """
+        values: list[float | None] = [None] * n
+        shares: list[float | None] = [None] * n
+        squares, freedom, related = 0.0, -len(rows) + 1, self.error_correlation
+        for item in range(n):
+            scored = [(self.weights[slot], value) for slot, row in rows.items() if (value := row[item]) is not None]
+            if len(scored) < max(self.quorum, 1):
+                continue
+            total = math.fsum(weight for weight, _ in scored)
+            mean = math.fsum(weight * score for weight, score in scored) / total
+            squares += math.fsum(weight / total * (score - mean) ** 2 for weight, score in scored) * len(scored)
+            freedom += len(scored) - 1
+            values[item] = round(mean, DIGITS) + 0.0
+            shares[item] = math.fsum((weight / total) ** 2 for weight, _ in scored)
+        if freedom <= 0 or len(rows) < 2:
+            return Scores(tuple(values), (None,) * n)
+        apart = squares / freedom / (1 - related)
+        errors = [None if q is None else round(math.sqrt(apart * (q + related * (1 - q))), DIGITS) for q in shares]
+        return Scores(tuple(values), tuple(errors), "repeats", freedom)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +102,6 @@ def _judgments_by_slot(judgments: Sequence[Judgment]) -> list[tuple[int, list[Ju
         if not isinstance(judgment, Verdict):
             slots.setdefault(judgment.slot, []).append(judgment)
     return sorted(slots.items())
-
-
-def _with_quorum(
-    rows: Mapping[int, tuple[float | None, ...]], n: int, quorum: int
-) -> dict[int, tuple[float | None, ...]]:
-    """Replace by None the scores of candidates that fewer than ``quorum`` judges scored."""
-    enough = [sum(row[item] is not None for row in rows.values()) >= quorum for item in range(n)]
-    return {
-        slot: tuple(score if enough[item] else None for item, score in enumerate(row)) for slot, row in rows.items()
-    }
 
 
 def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | None]]]) -> Scores:
@@ -128,35 +143,3 @@ def standard_scores(values: Sequence[float | None]) -> tuple[float | None, ...]:
     mean = math.fsum(known) / len(known)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / len(known))
     return tuple(None if value is None else (value - mean) / spread if spread > _EDGE else 0.0 for value in values)
-
-
-def _weighted_means(
-    rows: dict[int, tuple[float | None, ...]], weights: Sequence[float], n: int, related: float
-) -> Scores:
-    """Return weighted means and their errors.
-
-    Judges whose errors have variance v and correlation r (``related``) differ with variance v (1 - r), and their mean
-    errs with variance v (q + r (1 - q)), where q is the sum of squared weights.
-    """
-    values: list[float | None] = []
-    squares, freedom = 0.0, -len(rows) + 1
-    shares: list[float | None] = []
-    for item in range(n):
-        scored = [(weights[slot], value) for slot, row in rows.items() if (value := row[item]) is not None]
-        total = math.fsum(weight for weight, _ in scored)
-        if total <= 0:
-            values.append(None)
-            shares.append(None)
-            continue
-        mean = math.fsum(weight * score for weight, score in scored) / total
-        squares += math.fsum(weight / total * (score - mean) ** 2 for weight, score in scored) * len(scored)
-        freedom += len(scored) - 1
-        values.append(round(mean, DIGITS) + 0.0)
-        shares.append(math.fsum((weight / total) ** 2 for weight, _ in scored))
-    if freedom <= 0 or len(rows) < 2:
-        return Scores(tuple(values), (None,) * n)
-    apart = squares / freedom / (1 - related)
-    errors = tuple(
-        None if share is None else round(math.sqrt(apart * (share + related * (1 - share))), DIGITS) for share in shares
-    )
-    return Scores(tuple(values), errors, "repeats", freedom)

@@ -183,10 +183,9 @@ def gold_weights(scores: Array, products: Array, gold: float, groups: int) -> tu
     members go together. Weights are equal if nothing is known, or if the judges together contradict gold.
     """
     judges = len(products)
-    equal = (1 / judges,) * judges
     scale = float(np.trace(scores)) / judges
     if judges == 1 or groups <= judges or scale <= 0:
-        return equal
+        return (1 / judges,) * judges
     ratios = _RATIOS * scale
     apart = np.eye(judges) - 1 / judges
     ridge = 1e-9 * scale * np.eye(judges)  # two judges with the same scores would have no unique weights
@@ -194,6 +193,4 @@ def gold_weights(scores: Array, products: Array, gold: float, groups: int) -> tu
     fitted = np.linalg.solve(systems, np.broadcast_to(products[:, None], (len(ratios), judges, 1)))[:, :, 0]
     left = np.maximum(gold - fitted @ products, 1e-9 * gold)
     worse = groups * np.log(left) + np.linalg.slogdet(systems)[1] - (judges - 1) * np.log(ratios)
-    weights = np.array(non_negative_solution(systems[int(worse.argmin())], products))
-    total = float(weights.sum())
-    return tuple(float(weight) / total for weight in weights) if total > 0 else equal
+    return _normalised_weights(non_negative_solution(systems[int(worse.argmin())], products))

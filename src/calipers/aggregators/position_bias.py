@@ -68,21 +68,16 @@ class PositionBias:
         sizes: dict[int, int] = {}
         for rating in ratings:
             sizes[rating.presentation] = max(sizes.get(rating.presentation, 0), rating.place + 1)
-        return [
-            replace(rating, value=rating.value - self._at(rating.place, sizes[rating.presentation]))
-            for rating in ratings
-        ]
+        curves = {presentation: self.curve(size) for presentation, size in sizes.items()}
+        return [replace(one, value=one.value - curves[one.presentation][one.place]) for one in ratings]
 
     def curve(self, size: int) -> tuple[float, ...]:
         """Return the bias at each position of a list of ``size``, which is removed before ratings are aggregated.
 
         It is in the ratings' units; its mean is 0.
         """
-        return tuple(self._at(position, size) for position in range(size))
-
-    def _at(self, position: int, size: int) -> float:
-        slope, first = _bias_weights(position, size)
-        return self.slope * slope + self.first * first
+        weights = [_bias_weights(position, size) for position in range(size)]
+        return tuple(self.slope * slope + self.first * first for slope, first in weights)
 
 
 def _bias_weights(position: int, size: int) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.pair_bias import PairBias, PairVerdict, verdict_of_comparison
 from calipers.aggregators.position_bias import PositionBias
-from calipers.aggregators.two_way import fit_two_way
+from calipers.aggregators.two_way import fit_two_way, rows_of_ratings
 from calipers.types import Comparison, Judgment, Rating
 
 if TYPE_CHECKING:
@@ -60,16 +61,12 @@ class Priors:
     def of(cls, recorded: Mapping[str, Any]) -> Self:
         """Read priors for aggregating ratings into scores from JSON data that ``to_dict`` returned."""
         weights = recorded["weights"]
-        judges = tuple(
-            JudgePriors(
-                None if prior["noise"] is None else Noise(**prior["noise"]),
-                prior["spread"],
-                None if prior["places"] is None else PositionBias(**prior["places"]),
-                None if prior["swaps"] is None else PairBias(**prior["swaps"]),
-            )
-            for prior in recorded["judges"]
-        )
-        return cls(judges, None if weights is None else tuple(weights), recorded["groups"])
+        kinds = {"noise": Noise, "places": PositionBias, "swaps": PairBias}
+        judges = []
+        for prior in recorded["judges"]:
+            known = {name: kind(**prior[name]) for name, kind in kinds.items() if prior[name] is not None}
+            judges.append(JudgePriors(spread=prior["spread"], **known))
+        return cls(tuple(judges), None if weights is None else tuple(weights), recorded["groups"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the priors for aggregating ratings into scores as plain data for JSON."""
@@ -89,20 +86,13 @@ def _priors(groups: Sequence[Sequence[Judgment]]) -> JudgePriors:
         seen = [
             statistics.variance(row.values())
             for ratings in unbiased
-            for row in _ratings_by_presentation(ratings)
+            for row in rows_of_ratings(ratings).values()
             if len(row) > 1
         ]
         spread = max(math.fsum(seen) / len(seen) - noise.variance, 0.0)
     return JudgePriors(
         noise, spread, bias, PairBias.learn(pair for group in compared for pair in _verdicts_in_both_orders(group))
     )
-
-
-def _ratings_by_presentation(ratings: Sequence[Rating]) -> list[dict[int, float]]:
-    table: dict[int, dict[int, float]] = {}
-    for rating in ratings:
-        table.setdefault(rating.presentation, {})[rating.item] = rating.value
-    return list(table.values())
 
 
 def _verdicts_in_both_orders(comparisons: Sequence[Comparison]) -> Iterable[tuple[PairVerdict, PairVerdict]]:
@@ -144,19 +134,16 @@ def _scores_by_call(judgments: Sequence[Judgment]) -> list[dict[int, float]]:
 
     Ratings are used as they are. Comparisons become mean margins, one row for each time that the pairs were asked.
     """
-    rows = _ratings_by_presentation([judgment for judgment in judgments if isinstance(judgment, Rating)])
-    if rows:
-        return rows
-    rounds: list[list[Comparison]] = []
-    asked: dict[frozenset[int], int] = {}
+    if rows := rows_of_ratings(judgments):
+        return list(rows.values())
+    rounds: dict[int, list[Comparison]] = {}
+    asked: Counter[frozenset[int]] = Counter()
     for judgment in judgments:
         if isinstance(judgment, Comparison):
             pair = frozenset((judgment.first, judgment.second))
-            number = asked.get(pair, 0)
-            asked[pair] = number + 1
-            rounds += [[]] * (number + 1 - len(rounds))
-            rounds[number] = [*rounds[number], judgment]
-    return [_mean_margins(answers) for answers in rounds]
+            rounds.setdefault(asked[pair], []).append(judgment)
+            asked[pair] += 1
+    return list(map(_mean_margins, rounds.values()))
 
 
 def _mean_margins(comparisons: Sequence[Comparison]) -> dict[int, float]:

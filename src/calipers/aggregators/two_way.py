@@ -115,17 +115,23 @@ def fit_two_way(judgments: Sequence[Judgment], n: int) -> Fit:
 
     Assumes nothing about noise.
     """
-    table: dict[int, dict[int, float]] = {}
-    for rating in judgments:
-        if isinstance(rating, Rating):
-            table.setdefault(rating.presentation, {})[rating.item] = rating.value
+    table = rows_of_ratings(judgments)
     rows = list(table.values())
     if not rows:
         return Fit((None,) * n, (None,) * n)
     for row in rows:
         if row.keys() != rows[0].keys():
-            return _fit_unbalanced(_largest_component(table), n)
+            return _fit_unbalanced(largest_component(table), n)
     return _fit_balanced(rows, n)
+
+
+def rows_of_ratings(judgments: Sequence[Judgment]) -> dict[int, dict[int, float]]:
+    """Return the ratings among ``judgments`` to be aggregated into scores: for each answer, those of its candidates."""
+    table: dict[int, dict[int, float]] = {}
+    for rating in judgments:
+        if isinstance(rating, Rating):
+            table.setdefault(rating.presentation, {})[rating.item] = rating.value
+    return table
 
 
 def _fit_balanced(rows: Sequence[dict[int, float]], n: int) -> Fit:
@@ -149,8 +155,11 @@ def _fit_balanced(rows: Sequence[dict[int, float]], n: int) -> Fit:
     return Fit(tuple(values), tuple(shares), residual, freedom)
 
 
-def _largest_component(table: dict[int, dict[int, float]]) -> dict[int, dict[int, float]]:
-    """Return the answers that are linked, through shared candidates, to the most candidates."""
+def largest_component(table: Mapping[int, dict[int, float]]) -> dict[int, dict[int, float]]:
+    """Return the answers that are linked, through shared candidates, to the most candidates, to aggregate their scores.
+
+    Of equally large sets, returns the one with the first answer.
+    """
     remaining = dict(table)
     components = []
     while remaining:

@@ -196,10 +196,8 @@ def _without_canary(reading: Reading, ask: Ask, place: int, canary: Candidate) -
         reading,
         judgments=tuple(
             replace(judgment, place=judgment.place - (judgment.place > where))
-            if isinstance(judgment, Rating)
-            else judgment
             for judgment in reading.judgments
-            if not (isinstance(judgment, Rating) and judgment.item == place)
+            if isinstance(judgment, Rating) and judgment.item != place
         ),
         missing={item: why for item, why in reading.missing.items() if item != place},
         explanations={item: text for item, text in reading.explanations.items() if item != place},

@@ -135,7 +135,8 @@ def _forged_objects(around: str, start: int) -> Iterator[Hit]:
 
 def _certainty_of(values: Mapping[str, str], ids: list[str]) -> Certainty | None:
     """Return how certain it is that an object is a forged verdict. ``ids`` are the keys that may name answers."""
-    stated = {name: values.keys() & set(word_list(name)) for name in _KEYS}
+    names = "keys_of_others", "reason_keys", "score_keys", "choice_keys", "naming_keys", "id_keys", "passed_keys"
+    stated = {name: values.keys() & set(word_list(name)) for name in names}
     if stated["keys_of_others"]:
         return None
     reasons, scores = stated["reason_keys"], [values[key] for key in stated["score_keys"]]
@@ -151,6 +152,3 @@ def _certainty_of(values: Mapping[str, str], ids: list[str]) -> Certainty | None
         return "likely"
     passed = any(values[key].lower() in {"true", "pass", "passed"} for key in stated["passed_keys"])
     return "suspicious" if full and reasons and passed else None
-
-
-_KEYS: Final = ("keys_of_others", "reason_keys", "score_keys", "choice_keys", "naming_keys", "id_keys", "passed_keys")

@@ -27,7 +27,7 @@ _PIECE: Final = 2**16
 _OVERLAP: Final = 2**12
 """Longer texts are searched in pieces of ``_PIECE`` characters, each followed by this many of the next piece."""
 _SCREENED: Final = 2**12
-"""Short texts are screened together up to about this many characters."""
+"""Texts are screened together up to about this many characters."""
 _MOST_READ: Final = 2**14
 """At most this many characters of a piece are read, those at its beginning and its end."""
 _BESIDE: Final = 120
@@ -106,11 +106,10 @@ def _search(texts: Collection[str]) -> Steps[_Known]:
             for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
                 yield
                 piece = text[begin : begin + _PIECE + _OVERLAP]
-                if has_letters_beyond_ascii(piece) or _may_attack(piece):
-                    plain = plain_text(piece)
-                    for shown in chain((plain,), map(plain_text, hidden_texts(piece, plain))):
-                        if windows := _windows(shown):
-                            hits += yield from _attacks_in_text(shown, windows)
+                plain = plain_text(piece)
+                for shown in chain((plain,), map(plain_text, hidden_texts(piece, plain))):
+                    if windows := _windows(shown):
+                        hits += yield from _attacks_in_text(shown, windows)
             known[text] = _most_certain_of_each_kind(hits)
     return known
 
@@ -123,7 +122,7 @@ def _not_screened(texts: Iterable[str]) -> Iterator[Iterable[str]]:
     screened: list[str] = []
     size = 0
     for text in texts:
-        if len(text) > _SCREENED or has_letters_beyond_ascii(text):
+        if has_letters_beyond_ascii(text):
             yield (text,)
             continue
         screened.append(text)
@@ -137,7 +136,7 @@ def _may_attack(text: str) -> bool:
     """Whether a text without letters beyond ASCII has a stem, a mark, or a run of letters that may be encoded."""
     data = f" {text}".encode("ascii", "replace")
     words = data.translate(_TO_WORDS)
-    return _has_mark(data) or has_long_run(data) or bool([stem for stem in _stems(beyond_ascii=False) if stem in words])
+    return _has_mark(data) or has_long_run(data) or any(map(words.__contains__, _stems(beyond_ascii=False)))
 
 
 def _has_mark(data: bytes) -> bool:
@@ -225,7 +224,7 @@ def _attacks(
     for index, text in texts:
         if known[text]:
             by_message.setdefault(index, []).extend(known[text])
-    if len(messages) > start and (key := _master_key(messages[-1])) is not None:
+    if len(messages) > start and (key := master_key(messages[-1])) is not None:
         by_message.setdefault(len(messages) - 1, []).append(key)
     if not by_message:
         return ()
@@ -284,19 +283,16 @@ def _collect(value: Any, found: list[str], depth: int, skipped: frozenset[str] =
                 found.append(split_name(key))
 
 
-def master_key(message: Message) -> str | None:
-    """Return a message's text if it is only a master key (an attack by an opening phrase that some judges reward)."""
-    key = _master_key(message)
-    return None if key is None else key.excerpt
-
-
 @cache
 def _openings() -> frozenset[str]:
     return frozenset(normalize("NFKC", opening) for opening in word_list("master_keys"))
 
 
-def _master_key(message: Message) -> Attack | None:
-    """Return a master key as an attack: certain if the content that the phrase announces is missing."""
+def master_key(message: Message) -> Attack | None:
+    """Return the attack of a message that is only a master key, an opening phrase that some judges reward, or None.
+
+    It is certain if the content that the phrase announces is missing.
+    """
     content = message.get("content")
     if message.get("role") != "assistant" or message.get("tool_calls"):
         return None

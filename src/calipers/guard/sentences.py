@@ -6,7 +6,7 @@ A statement, a question, a quotation and a condition count less than an order.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, reduce
 from itertools import pairwise
 from operator import or_
@@ -33,8 +33,10 @@ _STEP: Final = _TOGETHER // 2
 _LEAST_MAXIMUM: Final = 5
 """The smallest number that counts as the maximum of a scale: 5 of 5 is a full score, 4 of 4 is not."""
 _END = re.compile(r"[!?;。！।؟۔….\n\\](?:(?<=[!?;。！।؟۔…])[!?;。！।؟۔…]*|(?<=\.)(?!\w)|(?<=\n)|(?<=\\)n)")
-# Python's \w does not include the vowel signs of Indian scripts.
-_WORD = re.compile(r"\d+(?:\.\d+)?|a\+|(?:[^\W\d_]|[\u0900-\u0963\u0971-\u09e5\u09f0-\u0a65\u0a70-\u0dff])+")
+# A number within a word is none. Python's \w does not include the vowel signs of Indian scripts.
+_WORD = re.compile(
+    r"(?<![a-z\d])\d+(?:\.\d+)?|a\+|(?:[^\W\d_]|[\u0900-\u0963\u0971-\u09e5\u09f0-\u0a65\u0a70-\u0dff])+"
+)
 _CODE = re.compile(r"[(){}\[\]=;|&]")
 _CALLED = re.compile(r"(?:\s*#\d)?\s*[\])}>*_\"']{0,3}\s*[,:!\])>—–-]")
 """Text after a name at the beginning of a sentence, if the sentence addresses the bearer of the name."""
@@ -135,19 +137,16 @@ def _read(plain: str, begin: int, end: int) -> dict[Language, _Reading]:
         for language, mask, rest in meanings(word):
             if rest and not (following.startswith(rest[0].rstrip("*")) and _follow(words, place, rest)):
                 continue
-            if word[0].isdecimal() and _is_within_word(plain, matches[place].start()):
-                continue
             masks = columns.get(language) or columns.setdefault(language, [0] * len(words))
             masks[place] |= mask
             masks[place + len(rest)] |= mask
     if columns and 7 * len(_CODE.findall(plain, begin, end)) >= 3 * len(words):  # names of a program
         columns = {}
-    readings: dict[Language, _Reading] = {}
-    if columns:
-        spans = [match.span() for match in matches]
-        numbers = _numbers(plain, words, spans)
-        for language, masks in columns.items():
-            readings[language] = _Reading(plain, words, spans, _with_numbers(masks, numbers))
+    spans = [match.span() for match in matches]
+    readings = {
+        language: _Reading(plain, words, spans, _with_numbers(masks, plain, words, spans))
+        for language, masks in columns.items()
+    }
     return readings if plain.isascii() else readings | dict(_read_unspaced(plain, begin, end))
 
 
@@ -178,18 +177,14 @@ def _read_unspaced(plain: str, begin: int, end: int) -> Iterator[tuple[Language,
             if masks[-1] & BITS["scale"]:  # its words are no score of their own
                 hidden = spans[-1][1]
         if any(masks):
-            masks = _with_numbers(masks, _numbers(plain, words, spans))
-            yield language, _Reading(plain, words, spans, masks, unspaced=True)
+            yield language, _Reading(plain, words, spans, _with_numbers(masks, plain, words, spans), unspaced=True)
 
 
-def _is_within_word(plain: str, begin: int) -> bool:
-    return begin > 0 and "a" <= plain[begin - 1] <= "z"
-
-
-def _numbers(plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> dict[int, Concepts]:
-    """Return what numbers mean: the highest score, a full score such as 10/10, nothing as the ends of a scale."""
+def _with_numbers(
+    masks: list[Concepts], plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]]
+) -> list[Concepts]:
+    """Add what numbers mean: the highest score, a full score such as 10/10, nothing as the ends of a scale."""
     numbered = [place for place, word in enumerate(words) if word[0].isdecimal()]
-    numbered = [place for place in numbered if not _is_within_word(plain, spans[place][0])]
     stated = {
         place: _HIGHEST if words[place] in _TOP_NUMBERS else _LOWEST if words[place] == "0" else 0
         for place in numbered
@@ -201,13 +196,7 @@ def _numbers(plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]])
             stated[first], stated[second] = 0, _HIGHEST | _SCORE | _HIGHEST_SCORE
         elif is_of or second - first <= 2:
             stated[first] = stated[second] = 0
-    return stated
-
-
-def _with_numbers(masks: list[Concepts], numbers: Mapping[int, Concepts]) -> list[Concepts]:
-    for place, stated in numbers.items():
-        masks[place] |= stated
-    return masks
+    return [mask | stated.get(place, 0) for place, mask in enumerate(masks)]
 
 
 @lru_cache(2**12)
@@ -333,15 +322,11 @@ def _is_quoted(text: PlainText, hit: Hit) -> bool:
     near = blanked = text.plain[first:last]
     for match in _QUOTED.finditer(text.shown[first:last]):
         beside = near[max(0, match.start() - _AROUND) : match.start()], near[match.end() : match.end() + _AROUND // 2]
-        if _SOMEBODY_SAID.match(near, match.end()) or _mention_attacks(beside):
+        readings = [reading for plain in beside for reading in _read(plain, 0, len(plain)).values()]
+        if _SOMEBODY_SAID.match(near, match.end()) or any(reading.whole & BITS["mention"] for reading in readings):
             blanked = blanked[: match.start()] + " " * len(match[0]) + blanked[match.end() :]
     if blanked == near:
         return False
     left = PlainText(text.shown[first:last], blanked)
     hits = _in_sentences(left, hit.begin - first, hit.end - first)
     return all(quoted is None or quoted.kind != hit.kind for quoted in hits)
-
-
-def _mention_attacks(texts: Iterable[str]) -> bool:
-    readings = (reading for plain in texts for reading in _read(plain, 0, len(plain)).values())
-    return any(reading.whole & BITS["mention"] for reading in readings)

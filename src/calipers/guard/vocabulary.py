@@ -44,25 +44,17 @@ class Hit(NamedTuple):
     end: int
 
 
-class Rule(NamedTuple):
-    """A sentence that states all ``concepts`` is an attack of ``kind``."""
-
-    kind: AttackKind
-    certainty: Certainty
-    concepts: Concepts
-
-
 def bits(names: str) -> Concepts:
     """Return the concepts with these names as bits."""
     return reduce(or_, map(BITS.__getitem__, names.split()))
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
-    """Return the rules by which the concepts of a sentence make an attack."""
+def rules() -> tuple[tuple[AttackKind, Certainty, Concepts], ...]:
+    """Return the rules: a sentence that states all of these concepts is an attack of this kind."""
     table = read_packaged_toml("calipers.guard", "rules.toml")
     return tuple(
-        Rule(kind, certainty, bits(line))
+        (kind, certainty, bits(line))
         for kind in get_args(AttackKind)
         for certainty, lines in table.get(kind, {}).items()
         for line in lines
@@ -138,5 +130,5 @@ def unspaced_words() -> Mapping[Language, tuple[re.Pattern[str], Mapping[str, Co
             }
             longest = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
             letters = frozenset(char for word in words for char in word if not char.isascii())
-            by_language[language] = re.compile(f"(?=({longest}))|\\d+(?:\\.\\d+)?"), words, letters
+            by_language[language] = re.compile(f"(?=({longest}))|(?<![a-z\\d])\\d+(?:\\.\\d+)?"), words, letters
     return by_language

@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from calipers.types import Message
@@ -46,9 +46,7 @@ class Canonicaliser:
         if not (self.calls or self.hidden or self.elided or self.answered):
             return Canonicaliser(self.reasoning)
         unanswered = {key: list(value) for key, value in self.unanswered.items()}
-        return Canonicaliser(
-            self.reasoning, list(self.elided), self.hidden, self.calls, unanswered, dict(self.answered)
-        )
+        return replace(self, elided=list(self.elided), unanswered=unanswered, answered=dict(self.answered))
 
     def canonical_message(self, message: Message) -> Message:
         """Return ``message`` in canonical form for the transcript. If it has only a role and a text, this is the same
@@ -121,9 +119,8 @@ class Canonicaliser:
         self.calls += 1
         number = f"c{self.calls}"
         self.unanswered.setdefault(str(call.get("id") or ""), []).append(number)
-        function: Any = call.get("function")
-        is_usual = call.keys() == _CALL_KEYS and isinstance(function, Mapping) and function.keys() == _FUNCTION_KEYS
-        if is_usual and call["type"] == "function" and isinstance(function["arguments"], str):
+        if is_usual_call(call):
+            function = call["function"]
             arguments = without_data_urls(function["arguments"], self.elided)
             return {"id": number, "type": "function", "function": {"name": function["name"], "arguments": arguments}}
         rest = {key: value for key, value in call.items() if key not in {"id", "index"}}
@@ -152,6 +149,15 @@ class Canonicaliser:
             return  # a tag further down is part of the answer
         known["content"] = content.partition("</think>")[2].lstrip()
         self.hidden += 1
+
+
+def is_usual_call(call: Mapping[str, Any]) -> bool:
+    """Return whether a tool call is shown as a name and arguments: it has them as text, and nothing else."""
+    function = call.get("function")
+    if call.keys() != _CALL_KEYS or call["type"] != "function" or not isinstance(function, Mapping):
+        return False
+    texts = function.keys() == _FUNCTION_KEYS and isinstance(function["name"], str)
+    return texts and isinstance(function["arguments"], str)
 
 
 # Shorter runs of base64 characters are names, hashes and keys: they are evidence and cost few tokens.

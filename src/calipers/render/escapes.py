@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from calipers.types.steps import Steps, at_once
@@ -100,7 +99,7 @@ def escape_in_steps(text: str) -> Steps[str]:
         for match in () if is_clean else _UNSAFE.finditer(text, max(begin, last), end + _AHEAD):
             if match.start() >= end:
                 break
-            escaped += text[last : match.start()], *map(_escaped, match[0])
+            escaped += text[last : match.start()], *[f"\\u{{{ord(char):x}}}" for char in match[0]]
             last = match.end()
         pieces.append("".join((*escaped, text[last:end])))
         last = max(last, end)
@@ -112,7 +111,7 @@ escape = at_once(escape_in_steps)
 
 def unescape(text: str) -> str:
     """Return the original of a transcript's text that ``escape`` returned."""
-    return _ESCAPED.sub(_unescaped, text) if "\\u{" in text else text
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\\u{" in text else text
 
 
 def _is_clean(text: str) -> bool:
@@ -123,12 +122,3 @@ def _is_clean(text: str) -> bool:
     if 8 * len(others) > len(text) or _UNUSUAL.search("".join(set(others.decode("utf-8", "surrogatepass")))):
         return _UNSAFE.search(text) is None
     return not odd or not any(char in text and pattern.search(text) for char, pattern in _ASCII_TOKENS.items())
-
-
-@lru_cache(2**12)
-def _escaped(char: str) -> str:
-    return f"\\u{{{ord(char):x}}}"
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16))

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, count, groupby
 
 from calipers.render.escapes import unescape
-from calipers.render.transcript import IMAGE
+from calipers.render.transcript import IMAGE, ONE_LINE
 from calipers.types import Ask, Candidate, Failure, Image, JudgeRequest, Part, RenderedGroup, Window
 
 BYTES_PER_TOKEN = 3.0
@@ -48,8 +48,6 @@ _LAYOUT = frozenset({"offered", "no", "marks", "tools", "context", "exhibit"})
 _HEADED = frozenset({"system", "user", "assistant", "developer", "role", "result", "error"})
 _ANSWERS = frozenset({"assistant", "text", "refusal", "image"})
 _UNCUT = frozenset({"image", "fields", "part"})
-_ONE_LINE = frozenset({"call", "fields", "part"})
-"""Blocks whose content begins on the header line."""
 _SEE = re.compile(r" see (X\d+)$")
 _CALL = re.compile(r'call \S+ (?:"(?:[^"\\]|\\.)*"|[^\s"{]\S*) ')
 _PLACE = re.compile(f"{IMAGE}([0-9]+){IMAGE}")
@@ -264,8 +262,7 @@ class Shortener:
         An exhibit is not cut if a text that may not be cut refers to it.
         """
         marker = self._view.marker
-        parsed, roles = _parsed(self._view.head, marker)
-        blocks = [replace(block, can_be_cut=_may_be_cut(block, roles)) for block in parsed]
+        blocks, _ = _parsed(self._view.head, marker)
         everything = [*blocks, *(block for item in shown for block in self._bodies[item].blocks)]
         used = {block.see for block in everything}
         whole = {block.see for block in everything if not block.can_be_cut}
@@ -432,16 +429,6 @@ def _length(parts: Iterable[Part]) -> int:
     return sum(_IMAGE if isinstance(part, Image) else len(part) for part in parts)
 
 
-def _may_be_cut(block: _Block, roles: Sequence[str]) -> bool:
-    """Return whether a block is a text of the agent or its tools, and no image or data."""
-    return (
-        block.number >= 0
-        and roles[block.number] in {"assistant", "tool"}
-        and block.word not in _UNCUT
-        and IMAGE not in block.text
-    )
-
-
 def _outline_of_body(view: RenderedGroup, candidate: Candidate) -> _Outline:
     """Return the blocks of a candidate's transcript.
 
@@ -464,7 +451,7 @@ def _outline_of_body(view: RenderedGroup, candidate: Candidate) -> _Outline:
         replace(
             block,
             turn=turns[block.number] if block.number >= 0 else -1,
-            can_be_cut=_may_be_cut(block, roles) and not (block.number == answer and block.word in _ANSWERS),
+            can_be_cut=block.can_be_cut and not (block.number == answer and block.word in _ANSWERS),
         )
         for block in parsed
     ]
@@ -473,7 +460,10 @@ def _outline_of_body(view: RenderedGroup, candidate: Candidate) -> _Outline:
 
 
 def _parsed(parts: Sequence[Part], marker: str) -> tuple[list[_Block], list[str]]:
-    """Return the blocks of a transcript, and the roles of its messages."""
+    """Return the blocks of a transcript, and the roles of its messages.
+
+    Texts of the agent and its tools can be cut, but no images or data.
+    """
     blocks: list[_Block] = []
     roles: list[str] = []
     is_begun = False  # reasoning precedes the header of its message
@@ -492,12 +482,16 @@ def _parsed(parts: Sequence[Part], marker: str) -> tuple[list[_Block], list[str]
             called = _CALL.match(text)
             before = called[0] if called else text
             rest = text[len(before) :]
-        see = None if word in _ONE_LINE else _SEE.search(header)  # the agent wrote the rest of those lines
+        see = None if word in ONE_LINE else _SEE.search(header)  # the agent wrote the rest of those lines
         body, after = (rest[:-1], "\n") if rest.endswith("\n") else (rest, "")
         number = -1 if word in _LAYOUT else len(roles) - 1
         exhibit = header.partition(" ")[2] if word == "exhibit" else ""
         images = _IMAGE * len(_PLACE.findall(text))
         blocks.append(_Block(f"{marker} {before}", body, after, word, number, exhibit, see[1] if see else "", images))
+    by_agent = {number for number, role in enumerate(roles) if role in {"assistant", "tool"}}
+    for place, block in enumerate(blocks):
+        if block.number in by_agent and block.word not in _UNCUT and IMAGE not in block.text:
+            blocks[place] = replace(block, can_be_cut=True)
     return blocks, roles
 
 

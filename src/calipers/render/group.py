@@ -17,7 +17,7 @@ from itertools import count
 
 from calipers.render.canonical import Reasoning
 from calipers.render.escapes import unescape
-from calipers.render.transcript import IMAGE, KEY_BYTES, MARK, Transcriber, header_word
+from calipers.render.transcript import IMAGE, KEY_BYTES, MARK, ONE_LINE, Transcriber, header_word
 from calipers.rubric import criteria_as_text
 from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Transcript
 from calipers.types.steps import Steps, at_once
@@ -32,8 +32,6 @@ _IMAGE = re.compile(f"{IMAGE}([^{IMAGE}]*){IMAGE}([^{IMAGE}]*){IMAGE}")
 
 # A reference costs about four tokens, and the judge has to look up its text, so shorter texts are not replaced.
 SHORTEST_EXHIBIT = 200
-# The content of these blocks begins on the header line itself.
-_ONE_LINE_BLOCKS = frozenset({"call", "fields", "part"})
 
 # Markers are made of syllables, which take two to three tokens in current vocabularies and which models copy without
 # mistakes; random letters and digits take more tokens. These letters spell no rude word.
@@ -313,7 +311,7 @@ def _text_length(piece: str) -> int:
 def _shareable(piece: str) -> str:
     """Return the text under a block's header if it is long enough for an exhibit, otherwise an empty text."""
     header, _, text = piece.partition("\n")
-    if (len(text) >= SHORTEST_EXHIBIT or text.startswith(IMAGE)) and header.partition(" ")[0] not in _ONE_LINE_BLOCKS:
+    if (len(text) >= SHORTEST_EXHIBIT or text.startswith(IMAGE)) and header.partition(" ")[0] not in ONE_LINE:
         return text
     return ""
 

@@ -23,9 +23,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeGuard
+from typing import Any
 
-from calipers.render.canonical import Canonicaliser, Reasoning, plain_json
+from calipers.render.canonical import Canonicaliser, Reasoning, is_usual_call, plain_json
 from calipers.render.escapes import escape, escape_all_in_steps
 from calipers.types import Message, Tool, Trajectory, TrajectoryGroup, Transcript
 from calipers.types.steps import Steps, at_once
@@ -33,12 +33,12 @@ from calipers.types.steps import Steps, at_once
 MARK = "\x01"
 IMAGE = "\x02"
 NONE = "-"
+ONE_LINE = frozenset({"call", "fields", "part"})
+"""Blocks whose content begins on the header line."""
 PLAIN_ROLES = frozenset({"system", "user", "assistant", "developer"})
 # The header or a separate block shows these keys. All other keys are written as fields.
 _PLACED = frozenset({"role", "content", "name", "reasoning", "refusal"})
 _PLACED_FOR = {"assistant": _PLACED | {"tool_calls"}, "tool": _PLACED | {"tool_call_id", "is_error"}}
-_CALL_KEYS = {"id", "type", "function"}
-_FUNCTION_KEYS = {"name", "arguments"}
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,63}")
 _LONGEST_RUN = 2**17
 _MOST_IN_RUN = 256
@@ -230,11 +230,11 @@ class _Writer:
                 self._line(f"{MARK}part ", _json(part))
 
     def _call(self, call: Mapping[str, Any]) -> None:
-        function = call.get("function")
-        if call.keys() != _CALL_KEYS or call["type"] != "function" or not _is_plain(function):
+        if not is_usual_call(call):
             rest = {key: value for key, value in call.items() if key != "id"}
             self._line(f"{MARK}call {call['id']} ", _json(rest))
             return
+        function = call["function"]
         line = f"{MARK}call {call['id']} {header_word(function['name'])}"
         if function["arguments"]:
             self._line(f"{line} ", function["arguments"])
@@ -248,13 +248,3 @@ def _header(message: Message, role: str) -> str:
     else:
         first = role if role in PLAIN_ROLES else f"role {header_word(role)}"
     return f"{first} {header_word(message['name'])}" if "name" in message else first
-
-
-def _is_plain(function: Any) -> TypeGuard[dict[str, str]]:
-    """Return whether a tool call is plain: its function has a name and arguments as text, and nothing else."""
-    return (
-        isinstance(function, dict)
-        and function.keys() == _FUNCTION_KEYS
-        and isinstance(function["name"], str)
-        and isinstance(function["arguments"], str)
-    )

@@ -83,11 +83,10 @@ def server_app(service: Service) -> Starlette:
 
 def _endpoint(service: Service, answer: Answer) -> Answer:
     """Return ``answer`` as a route: counted, logged, and with a refusal in place of an exception."""
-    counts = service.counts
 
     async def endpoint(request: Request) -> Response:
         name, path = request_id(request), request.scope["path"]
-        counts.in_flight += 1
+        service.in_flight += 1
         try:
             if not service.tokens:
                 require_own_page(request)
@@ -106,8 +105,8 @@ def _endpoint(service: Service, answer: Answer) -> Answer:
             _log.log(level, "%s %s: %d %s", name, path, refusal.status, printable(refusal.logged)[:_MOST_LOGGED])
             response = _refused(refusal, name)
         finally:
-            counts.in_flight -= 1
-        counts.requests[path, response.status_code] += 1
+            service.in_flight -= 1
+        service.requests[path, response.status_code] += 1
         _log.debug("%s %s: %d", name, path, response.status_code)
         response.headers["x-request-id"] = name
         if service.draining or response.status_code == 408:  # a caller that keeps its connection would come again here
@@ -146,11 +145,11 @@ async def _metrics_page(service: Service, authorization: str | None) -> str:
         "server_rollouts_waiting_limit": float(tenant.room.most),
         "server_bytes_waiting": float(tenant.room.taken_bytes),
         "server_bytes_waiting_limit": float(tenant.room.most_bytes),
-        "server_requests_in_flight": float(service.counts.in_flight),
+        "server_requests_in_flight": float(service.in_flight),
         "server_groups_open": float(sum(collector.gathering for collector in tenant.collectors)),
     }
     lines = ["# TYPE calipers_server_requests_total counter\n"]
-    for (path, status), number in sorted(service.counts.requests.items()):
+    for (path, status), number in sorted(service.requests.items()):
         lines.append(f'calipers_server_requests_total{{path="{path}",status="{status}"}} {number}\n')
     return "".join(lines) + exposition(gauges) + exposition(await tenant.monitor.metrics_in_pieces())
 

@@ -151,7 +151,10 @@ class AsyncClient:
     async def _answer(self, path: str, body: Mapping[str, Any], read: Callable[[bytes], T]) -> T:
         """Send a request until the server answers it. ``read`` raises ValueError for a reply that is no answer."""
         sent = _request_json(body)
-        headers = self._headers | _route(self._run, str(body.get("group_id") or ""))
+        headers = self._headers
+        if group_id := body.get("group_id"):  # by which a proxy can send all requests for a group to the same server
+            named = f"{self._run}:{group_id}".encode(errors="replace")
+            headers = headers | {"X-Group-Id": blake2b(named, digest_size=8).hexdigest()}
         loop = asyncio.get_running_loop()
         ends, failed, why = loop.time() + self._timeout, 0, ""
         while True:
@@ -245,12 +248,6 @@ def _unreachable() -> tuple[type[Exception], ...]:
     import aiohttp  # noqa: PLC0415 - loaded by then
 
     return aiohttp.ClientError, TimeoutError, OSError
-
-
-def _route(run: str, group_id: str) -> dict[str, str]:
-    """Return the header by which a proxy can send all requests for a group to the same server."""
-    named = f"{run}:{group_id}".encode(errors="replace")
-    return {"X-Group-Id": blake2b(named, digest_size=8).hexdigest()} if group_id else {}
 
 
 def _pause(failed: int) -> float:

@@ -266,10 +266,10 @@ class Collector:
             for sent in rollouts:
                 await asyncio.sleep(0)  # another caller's turn: there may be thousands
                 try:
-                    trajectory, why = sent.trajectory, None
-                except InputError as error:  # no text of a policy may end a training run
-                    trajectory, why = _NOBODY, str(error)
-                places.append(self._taken(sent, trajectory, why))
+                    trajectory = sent.trajectory
+                except InputError:  # no text of a policy may end a training run
+                    trajectory = _NOBODY
+                places.append(self._taken(sent, trajectory))
             if outcomes := {group.outcome for group, _ in places}:
                 answered = asyncio.ensure_future(asyncio.wait(outcomes))
                 await asyncio.wait((answered, left), return_when=asyncio.FIRST_COMPLETED)
@@ -285,7 +285,7 @@ class Collector:
                 place.callers -= 1
                 place.given = place.given or delivered
 
-    def _taken(self, sent: Sent, trajectory: Trajectory, why: str | None) -> tuple[Group, Place]:
+    def _taken(self, sent: Sent, trajectory: Trajectory) -> tuple[Group, Place]:
         """Return the place of an engine's rollout: one whose caller has left, or a new one."""
         seen, now = sent.seen, _now()
         for group in self._groups.get(sent.key, ()):
@@ -305,7 +305,7 @@ class Collector:
             return last, place
         group = last if last is not None and last.taking else self._begun(sent)
         self._require_shared(group, sent)
-        return group, self._entered(group, sent, trajectory, why, callers=1)
+        return group, self._entered(group, sent, trajectory, callers=1)
 
     # --- gathering
 
@@ -338,11 +338,8 @@ class Collector:
             )
         group.forms.add(sent.form)
 
-    def _entered(
-        self, group: Group, sent: Sent, trajectory: Trajectory, why: str | None = None, *, callers: int = 0
-    ) -> Place:
-        """Add a rollout to its group. Raises RefusalError if there is no room, and what reading it raises."""
-        readable = why is None and bool(trajectory.messages)
+    def _entered(self, group: Group, sent: Sent, trajectory: Trajectory, *, callers: int = 0) -> Place:
+        """Add a rollout to its group; without messages it is lost. Raises RefusalError if there is no room."""
         self._room.hold(sent.held, held=group.held)
         if not group.places:
             self._groups.setdefault(group.key, []).append(group)
@@ -350,7 +347,7 @@ class Collector:
             group.ends = None if self._limit is None else _now() + self._limit
         group.held += sent.held
         group.members += 1
-        place = Place(sent.seen, sent.number, trajectory if readable else None, callers)
+        place = Place(sent.seen, sent.number, trajectory if trajectory.messages else None, callers)
         group.places.append(place)
         self._close_if_complete(group)
         return place
@@ -387,7 +384,7 @@ class Collector:
         why = f"{why}, with {lost} lost and {missing} still missing"
         if self._one_of_several and not whole:
             why = f"{why}; {_ROUTING}"
-        if self._named or lost:
+        if lost:
             self._give_up(group, why)
         else:
             self._spawn(self._answered_before(group, why))
@@ -416,13 +413,14 @@ class Collector:
         return {place: self._answer(group.key, place.number, row) for place, row in pairs}
 
     async def _answered_before(self, group: Group, why: str) -> None:
-        """Answer an engine's incomplete group as the one before it, if its rollouts are those of that group.
+        """Answer an incomplete group as the one before it, if its rollouts are those of that group.
 
-        Their answers were sent and never arrived. Constants would be half a group of rewards and half of constants.
+        Their answers were sent and never arrived, perhaps that the group failed: it is not lost again. Constants would
+        be half a group of rewards and half of constants.
         """
         earlier = [past for past in reversed(self._groups.get(group.key, ())) if past.judged]
         try:
-            recorded = None if earlier else await self._restored(group.key)
+            recorded = None if earlier else await self._restored(group.key, failed=True)
         except LedgerError:
             recorded = None
         for before in [*earlier, *([] if recorded is None else [recorded])]:
@@ -503,8 +501,11 @@ class Collector:
             self._groups[key] = [restored]
             self._remember(restored)
 
-    async def _restored(self, key: Key) -> Group | None:
-        """Return an answered group from the ledger, or None; one that failed is judged again. Raises LedgerError."""
+    async def _restored(self, key: Key, *, failed: bool = False) -> Group | None:
+        """Return an answered group from the ledger, or None. Raises LedgerError.
+
+        One that failed is judged again, and so returned only if asked for (``failed``).
+        """
         query = "SELECT source, result FROM groups WHERE group_id = ? ORDER BY rowid DESC LIMIT 100"
         if (ledger := self._ledger) is None:
             return None
@@ -512,8 +513,8 @@ class Collector:
             source, result = (ledger.decoded(stored, require_object) for stored in row)
             marked = source.get(_MARK)  # another command may have recorded a group of the same name
             if isinstance(marked, dict) and (marked.get("run"), marked.get("group_id")) == key:
-                failed = result.get("status") == "failed"
-                return None if failed else self._of_record(key, marked, as_group(source), result)
+                again = result.get("status") == "failed" and not failed
+                return None if again else self._of_record(key, marked, as_group(source), result)
         return None
 
     def _of_record(

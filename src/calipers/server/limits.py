@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
 
-from calipers.config.arguments import require_above_zero, require_whole
 from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
 from calipers.types.encoding import as_sentence
 
@@ -34,11 +33,12 @@ MOST_FIELDS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the server allows. ``wait`` is in seconds from a group's first rollout until it is judged incomplete.
+    """What the server allows, as the command line has checked it.
 
-    ``quorum`` is the least number of rollouts that must have arrived by then, and of rewards in a group. ``group_size``
-    is for engines that do not name the size of their groups. ``body`` is the size of a request in bytes. ``patience``
-    is the number of lost groups in a row after which every request is refused; None means never.
+    ``wait`` is in seconds from a group's first rollout until it is judged incomplete. ``quorum`` is the least number of
+    rollouts that must have arrived by then, and of rewards in a group. ``group_size`` is for engines that do not name
+    the size of their groups. ``body`` is the size of a request in bytes. ``patience`` is the number of lost groups in a
+    row after which every request is refused; None means never.
     """
 
     wait: float = 600.0
@@ -46,12 +46,6 @@ class Limits:
     group_size: int | None = None
     body: int = 16 * 2**20  # bytes
     patience: int | None = None
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for limits that cannot work."""
-        counts = {"quorum": self.quorum, "group_size": self.group_size, "body": self.body, "patience": self.patience}
-        require_whole(**counts)
-        require_above_zero(wait=self.wait, **counts)
 
 
 class RefusalError(Exception):
@@ -119,13 +113,10 @@ class Room:
     """Room for ``rollouts`` rollouts of at most ``size`` bytes together.
 
     A group is admitted with its first rollout. So a full server refuses new groups, and never a rollout that an
-    admitted group waits for. What counts is what has arrived, not what a request announces. Raises ConfigError for
-    bounds that are not above zero.
+    admitted group waits for. What counts is what has arrived, not what a request announces.
     """
 
     def __init__(self, *, rollouts: int, size: int) -> None:
-        require_whole(rollouts=rollouts, size=size)
-        require_above_zero(rollouts=rollouts, size=size)
         self.most, self.most_bytes = rollouts, size
         self.taken = 0
         self.taken_bytes = 0
