@@ -98,7 +98,7 @@ class CriteriaScores:
         verdicts = [{**ruled, **found[grading].get(item, {})} for grading in sorted(found)]
         if not verdicts and ruled:
             verdicts = [ruled]
-        values = [self._value(rubric, met) for met in verdicts]
+        values = [graded(rubric, met, self.grading) for met in verdicts]
         return [value for value in values if value is not None]
 
     def _rubric(self, item: int) -> Rubric | None:
@@ -112,16 +112,6 @@ class CriteriaScores:
         rubric = self._rubric(item)
         value = None if rubric is None else score_from_rules(rubric, self._rule_verdicts(item), self.grading)
         return None if value is None else round(value, _DIGITS)
-
-    def _value(self, rubric: Rubric, verdicts: Mapping[str, Met]) -> float | None:
-        grading = self.grading
-        return graded(
-            rubric,
-            verdicts,
-            normaliser=grading.normaliser,
-            on_missing=grading.on_missing,
-            coverage=grading.coverage,
-        ).value
 
     def _combine_judges(self, rows: Mapping[int, Sequence[float | None]], n: int) -> Scores:
         """Combine the scores of several judges for each candidate that at least ``quorum`` of them graded."""
