@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.drafting import draft
-from calipers.drafting.criteria import Measured, measure_criterion, merge_proposals, proposal_request, rubric_toml
+from calipers.drafting.criteria import Measured, measure_criterion, merge_proposals, rubric_toml
 from calipers.errors import InputError
 from calipers.ledger import Ledger
-from calipers.render import render
 from calipers.replies.proposed import ProposedCriterion
 from calipers.rubric import as_rubric
 from calipers.types import Completion, Criterion, GroupResult, JudgeRequest, TrajectoryResult
@@ -51,17 +50,23 @@ class Drafter(Grader):
 async def test_what_tells_trajectories_apart_twice_is_kept_and_the_rest_is_told(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "d.db"))
     judge = Drafter()
-    found = await draft(GROUPS, judge, ledger=ledger)
+    found = await draft(GROUPS, judge, ledger=ledger, max_tokens=100)
     kept, dropped = ([one.criterion.text for one in part] for part in (found.kept, found.dropped))
     assert kept + dropped == [one["text"] for one in PROPOSED]
     assert ["never separates" in str(figures.fault()) for figures in found.dropped] == [True, True]
     assert (found.proposed, len(judge.proposing), len(judge.asked)) == (12, 3, 12)
     written = rubric_toml(found.kept, found.dropped, title="x")
+    system, user = (str(message["content"]) for message in judge.proposing[0].messages)
+    assert ("at most 12 criteria" in system, "Antibiotics 0." in user, judge.proposing[0].max_tokens) == (
+        True,
+        True,
+        100,
+    )
     rubric = as_rubric(tomllib.loads(written))
     assert [(one.text, one.points) for one in rubric.criteria] == [(kept[0], 5), (kept[1], -6)]
     assert "# proposed for 3 groups; met by 50%; separates 100% of groups; agrees with itself 100%" in written
     again = Drafter()
-    assert await draft(GROUPS, again, ledger=ledger) == found
+    assert await draft(GROUPS, again, ledger=ledger, max_tokens=100) == found
     assert again.proposing == again.asked == []
     ledger.close()
 
@@ -82,14 +87,6 @@ async def test_a_judge_that_proposes_nothing_is_named_as_the_reason() -> None:
         InputError, match=r"the reply holds no criteria .*\(2 of 3 groups\); the judge refused .*\(1 of"
     ):
         await draft(GROUPS, Silent({}))
-
-
-def test_the_question_shows_the_group_and_asks_for_at_most_so_many() -> None:
-    request = proposal_request(render(GROUPS[0]), most=7, max_tokens=100, params={})
-    system, user = (str(message["content"]) for message in request.messages)
-    assert "at most 7 criteria" in system
-    assert "Antibiotics 0." in user
-    assert request.max_tokens == 100
 
 
 def merged(most: int, *said: tuple[str, float, str]) -> list[tuple[str, float, int]]:
