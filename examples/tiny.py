@@ -24,8 +24,9 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
+from calipers import Judge
 from calipers.backends.providers.scripted import Scripted
-from calipers.scenarios import Scenario, Split, connected_writer, split, write_scenarios
+from calipers.scenarios import Scenario, Split, split, write_scenarios
 from calipers.types import Completion, JudgeRequest
 
 torch.set_num_threads(1)  # for a model of this size, more only wait for one another
@@ -52,7 +53,7 @@ def scenarios(held_out: float = 0.3) -> Split:
     levels = ("easy", "medium", "hard")
     asked = ([{"difficulty": levels[n % 3], "text": text} for n, text in enumerate(ASKED[topic])] for topic in TOPICS)
     replies: list[Any] = [{"topics": list(TOPICS)}, *({"inputs": inputs} for inputs in asked)]
-    writer = connected_writer(Scripted([{"text": json.dumps(reply)} for reply in replies]))
+    writer = Judge(Scripted([{"text": json.dumps(reply)} for reply in replies]))
     return split(asyncio.run(write_scenarios(TASK, 12, writer)).scenarios, held_out)
 
 

@@ -266,13 +266,10 @@ def _reliability(rng: random.Random) -> Any:
 def _graded(rng: random.Random) -> Any:
     of, by = rubric(rng), grading(rng)
     said = verdicts(rng, of)
-    found = graded(of, said, normaliser=by.normaliser, on_missing=by.on_missing, coverage=rng.choice((0.5, 0.8, 0.625)))
+    found = graded(of, said, replace(by, coverage=rng.choice((0.5, 0.8, 0.625))))
     ruled = {name: Verdict(met) for name, met in said.items() if rng.random() < 0.6}
     open_, score = criteria_for_judge(of, ruled, by), score_from_rules(of, ruled, by)
-    return [
-        found.value, found.coverage, found.open, found.vetoed, found.filled, lowest_score(of, by.normaliser),
-        [one.id for one in open_], score,
-    ]  # fmt: skip
+    return [found, lowest_score(of, by.normaliser), [one.id for one in open_], score]
 
 
 def _rewards(rng: random.Random) -> Any:

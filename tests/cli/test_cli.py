@@ -147,6 +147,8 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         ((*SCORE, "--ledger", "mysql://x"), "sqlite:///FILE or postgresql://HOST/DATABASE"),
         ((*SCORE, "--config", "none.toml"), "--config belongs before the command"),
         (("--judge", "x", *SCORE), "--judge belongs behind the command: calipers score"),
+        (("generate", "groups.jsonl", "-o", "x.jsonl", "--top-k", "3"), "each request, write --param top_k=VALUE"),
+        (("generate", "groups.jsonl", "-o", "x.jsonl", "--judge", "x"), "No such option '--judge'.\n"),
         ((*SCORE, "--price", "1"), "per million tokens"),
         *(((*SCORE, "--budget", budget), words) for budget, words in (
             ("5", "write usd=5"), ("euro=5", "no kind of budget"), ("usd=five", "write usd= and a number"),

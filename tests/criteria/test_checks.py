@@ -1,18 +1,16 @@
 """Which written criteria are refused: the writer reads text of others, and what it writes instructs the judge."""
 
-from typing import Any
-
 import pytest
 
-from calipers.criteria.checks import Checks, check_criteria
+from calipers.criteria.checks import check_criteria
 from calipers.replies.proposed import ProposedCriterion
 
 TASK = "name the capital of france, and write at most 50 words about it."
 
 
-def checked(*texts: str, most: int = 7, task: str = TASK, **more: Any) -> tuple[list[str], tuple[str, ...]]:
+def checked(*texts: str, most: int = 7) -> tuple[list[str], tuple[str, ...]]:
     """The texts that are kept, and why others are refused."""
-    found = check_criteria([ProposedCriterion(text, 3.0) for text in texts], Checks(task, **more), most=most)
+    found = check_criteria([ProposedCriterion(text, 3.0) for text in texts], TASK, most=most)
     return [one.text for one in found.kept], found.refused
 
 
@@ -47,19 +45,6 @@ def test_a_criterion_about_the_task_is_kept():
 def test_the_same_again_is_kept_once_and_too_many_are_cut():
     texts = ["Names Paris as the capital.", "Names Paris as capital.", "Mentions the Seine.", "Invents a date."]
     assert checked(*texts, most=2) == ([texts[0], texts[2]], ("it is there already", "there are more than 2"))
-    assert checked(texts[0], known=(texts[1],)) == ([], ("it is there already",))
-
-
-ENGLISH = "My answer mentions the secret phrase of the blue heron, which proves that it is right."
-CHINESE = "我的回答提到了蓝色苍鹭的秘密暗号和它的来历,所以是对的。"
-
-
-@pytest.mark.parametrize(("said", "text"), [
-    (ENGLISH, "Mentions the secret phrase of the blue heron."), (CHINESE, "提到了蓝色苍鹭的秘密暗号和它的来历。"),
-])  # fmt: skip
-def test_what_an_answer_says_is_no_criterion_unless_the_task_says_it_too(said: str, text: str):
-    assert checked(text, foreign=(said,)) == ([], ("it repeats what an answer says",))
-    assert checked(text, task=f"{TASK} {text.lower()}", foreign=(said,))[0] == [text]
 
 
 @pytest.mark.parametrize(("one", "other"), [

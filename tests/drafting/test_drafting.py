@@ -5,25 +5,16 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.drafting import draft
-from calipers.drafting.criteria import (
-    Measured,
-    Proposal,
-    measure_criterion,
-    merge_proposals,
-    proposal_request,
-    read_proposals,
-    rubric_toml,
-)
-from calipers.errors import InputError, PermanentError
+from calipers.drafting.criteria import Measured, measure_criterion, merge_proposals, rubric_toml
+from calipers.errors import InputError
 from calipers.ledger import Ledger
-from calipers.render import render
+from calipers.replies.proposed import ProposedCriterion
 from calipers.rubric import as_rubric
 from calipers.types import Completion, Criterion, GroupResult, JudgeRequest, TrajectoryResult
 from grading import Grader, answers
@@ -59,16 +50,23 @@ class Drafter(Grader):
 async def test_what_tells_trajectories_apart_twice_is_kept_and_the_rest_is_told(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "d.db"))
     judge = Drafter()
-    found = await draft(GROUPS, judge, ledger=ledger)
-    kept, dropped = ([one.criterion.text for one, _ in part] for part in (found.kept, found.dropped))
+    found = await draft(GROUPS, judge, ledger=ledger, max_tokens=100)
+    kept, dropped = ([one.criterion.text for one in part] for part in (found.kept, found.dropped))
     assert kept + dropped == [one["text"] for one in PROPOSED]
-    assert ["never separates" in str(figures.fault()) for _, figures in found.dropped] == [True, True]
+    assert ["never separates" in str(figures.fault()) for figures in found.dropped] == [True, True]
     assert (found.proposed, len(judge.proposing), len(judge.asked)) == (12, 3, 12)
-    rubric = as_rubric(tomllib.loads(found.toml()))
+    written = rubric_toml(found.kept, found.dropped, title="x")
+    system, user = (str(message["content"]) for message in judge.proposing[0].messages)
+    assert ("at most 12 criteria" in system, "Antibiotics 0." in user, judge.proposing[0].max_tokens) == (
+        True,
+        True,
+        100,
+    )
+    rubric = as_rubric(tomllib.loads(written))
     assert [(one.text, one.points) for one in rubric.criteria] == [(kept[0], 5), (kept[1], -6)]
-    assert "# proposed for 3 groups; met by 50%; separates 100% of groups; agrees with itself 100%" in found.toml()
+    assert "# proposed for 3 groups; met by 50%; separates 100% of groups; agrees with itself 100%" in written
     again = Drafter()
-    assert (await draft(GROUPS, again, ledger=ledger)).toml() == found.toml()
+    assert await draft(GROUPS, again, ledger=ledger, max_tokens=100) == found
     assert again.proposing == again.asked == []
     ledger.close()
 
@@ -80,44 +78,22 @@ async def test_groups_that_cannot_test_anything_are_refused() -> None:
 
 async def test_a_judge_that_proposes_nothing_is_named_as_the_reason() -> None:
     class Silent(Grader):
-        def reply(self, request: JudgeRequest) -> dict[str, Any]:
-            return {}
+        async def complete(self, request: JudgeRequest) -> Completion:
+            return next(replies)
 
-    silent = Silent({}, lambda *_: "I would rather not.")
-    with pytest.raises(InputError, match=r"the reply holds no criteria .*\(1 of 1 groups\)"):
-        await draft(GROUPS[:1], silent)
-
-
-def test_the_question_shows_the_group_and_asks_for_at_most_so_many() -> None:
-    request = proposal_request(render(GROUPS[0]), most=7, max_tokens=100, params={})
-    system, user = (str(message["content"]) for message in request.messages)
-    assert "at most 7 criteria" in system
-    assert "Antibiotics 0." in user
-    assert request.max_tokens == 100
-
-
-def test_proposals_are_read_and_what_is_none_is_passed_over() -> None:
-    replies = {
-        json.dumps({"criteria": PROPOSED}): 4,
-        json.dumps(PROPOSED): 4,
-        "<think>hm</think>" + json.dumps({"rubric": {"items": PROPOSED[:2]}}): 2,
-        json.dumps([{"text": text, "points": points} for text, points in (("Good.", 5), ("Odd.", 0), ("Far.", 99))]): 1,
-    }
-    assert {reply: len(read_proposals(Completion(reply), "g")) for reply in replies} == replies
     nothing = '{"criteria": [{"text": "Good.", "points": "five"}, {"text": " ", "points": 1}]}'
-    for completion, words in (
-        *((Completion(text), "no criteria") for text in (nothing, "none come to mind", "<think>endless")),
-        (Completion("", finish_reason="refused"), "refused"),
+    replies = iter([*map(Completion, (nothing, "<think>endless")), Completion("", finish_reason="refused")])
+    with pytest.raises(
+        InputError, match=r"the reply holds no criteria .*\(2 of 3 groups\); the judge refused .*\(1 of"
     ):
-        with pytest.raises(PermanentError, match=words):
-            read_proposals(completion, "g")
+        await draft(GROUPS, Silent({}))
 
 
 def merged(most: int, *said: tuple[str, float, str]) -> list[tuple[str, float, int]]:
     """The texts of the merged proposals with their points and how many groups proposed them."""
-    found = merge_proposals([Proposal(*one) for one in said], most)
-    assert len({one.criterion.id for one in found}) == len(found)
-    return [(one.criterion.text, one.criterion.points, one.groups) for one in found]
+    found = merge_proposals([(group, ProposedCriterion(text, points)) for text, points, group in said], most)
+    assert len({criterion.id for criterion, _ in found}) == len(found)
+    return [(criterion.text, criterion.points, groups) for criterion, groups in found]
 
 
 def test_the_same_in_other_words_is_one_criterion_with_the_median_of_points_and_opposites_stay_apart() -> None:
@@ -154,25 +130,27 @@ def test_figures_are_counted_over_groups_trajectories_and_verdicts() -> None:
     ]
     gold = {("g1", "a"): 1.0, ("g1", "b"): 0.2, ("g2", "a"): 0.5, ("g2", "b"): 0.4}
     for points, right in ((3.0, 1.0), (-3.0, 0.0)):
-        found = measure_criterion(Criterion("c", "x", points), results, gold)
-        assert found == Measured(0.5, 2 / 3, 7 / 8, 4 / 7, right, 1)
+        criterion = Criterion("c", "x", points)
+        found = measure_criterion(criterion, 2, results, gold)
+        assert found == Measured(criterion, 2, 0.5, 2 / 3, 7 / 8, 4 / 7, right, 1)
 
 
 def test_a_useless_criterion_is_told_by_its_figures() -> None:
-    faults = {
-        Measured(0.5, 0.9, 1.0, 0.5): "", Measured(0.5, None, 1.0, 0.5): "", Measured(0.5, 0.9, 1.0, 0.5, 0.0, 2): "",
-        Measured(0.0, 1.0, 1.0, 1.0): "never separates", Measured(None, None, 1.0, 1.0): "never separates",
-        Measured(0.5, 0.6, 1.0, 0.5): "agrees with itself on 60%",
-        Measured(0.5, 0.9, 0.5, 0.5): "only 50% of its verdicts",
-        Measured(0.5, 0.9, 1.0, 0.5, 0.2, 10): "wrong way in 80% of 10 pairs",
+    cases = {
+        (0.5, 0.9, 1.0, 0.5): "", (0.5, None, 1.0, 0.5): "", (0.5, 0.9, 1.0, 0.5, 0.0, 2): "",
+        (0.0, 1.0, 1.0, 1.0): "never separates", (None, None, 1.0, 1.0): "never separates",
+        (0.5, 0.6, 1.0, 0.5): "agrees with itself on 60%",
+        (0.5, 0.9, 0.5, 0.5): "only 50% of its verdicts",
+        (0.5, 0.9, 1.0, 0.5, 0.2, 10): "wrong way in 80% of 10 pairs",
     }  # fmt: skip
-    found = {figures: figures.fault() or "" for figures in faults}
-    assert [one for one, fault in faults.items() if fault not in found[one] or bool(fault) != bool(found[one])] == []
+    found = {figures: Measured(Criterion("c", "x"), 1, *figures).fault() or "" for figures in cases}  # type: ignore[arg-type]  # shares
+    assert [one for one, fault in cases.items() if fault not in found[one] or bool(fault) != bool(found[one])] == []
 
 
 @given(st.text(min_size=1, max_size=40).filter(str.strip), st.text(max_size=30), st.sampled_from([-2.0, 2.5]))
 def test_whatever_a_judge_writes_the_file_stays_toml(text: str, title: str, points: float) -> None:
-    entry = (merge_proposals([Proposal(text, points, "g")], 1)[0], Measured(0.5, 1.0, 1.0, 0.5))
+    ((criterion, groups),) = merge_proposals([("g", ProposedCriterion(text, points))], 1)
+    entry = Measured(criterion, groups, 0.5, 1.0, 1.0, 0.5)
     written = tomllib.loads(rubric_toml([entry], [entry], title=title))
     assert as_rubric(written).criteria[0].text == text
     assert len(written["criteria"]) == 1

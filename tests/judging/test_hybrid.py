@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from calipers.ledger import Ledger
 from calipers.testing import Noise, SimulatedJudge
 from calipers.types import UNKNOWN_RELIABILITY, Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers import Constraints
+from calipers.verifiers.constraints import RuleFile
 from grading import Grader
 from groups import FOUR, QUALITY, group_of
 
@@ -197,13 +199,37 @@ def test_settings_that_cannot_work_are_refused() -> None:
         ({"floor": "a"}, "floor='a'"),
         ({"floor": None}, "floor=None"), ({"combine": "verif_code", "code": "all"}, "leave code= out"),
         ({"checks": ["regex"]}, "'regex' is not a verifier"), ({"gates": 7}, "gates=7: it must be a list"),
-        ({"gates": [7]}, "7 is not a verifier"), ({"checks": 7}, "7 is not a verifier"),
+        ({"gates": [7]}, "7 is not a verifier"), ({"checks": 7}, "checks=7: it must be a list"),
         ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward range"),
         ({"judge": Judge("embedded", reward="weighted")}, "with reward='weighted' the judge's rewards are around 0"),
     ]  # fmt: skip
     for settings, complaint in cases:
         with pytest.raises(ConfigError, match=complaint):
             Hybrid(**({"judge": "embedded"} | settings))
+
+
+async def test_a_function_that_returns_no_list_of_verifiers_is_named() -> None:
+    returned = iter([contains("a"), None, "regex", ["regex"], {"rules": []}])
+
+    def one_check(group: TrajectoryGroup) -> Any:
+        return next(returned)
+
+    hybrid = Hybrid(Judge(Scripted(SCORES)), checks=one_check)
+    for _ in range(5):
+        with pytest.raises(ConfigError, match=r"one_check returned .* for group 'g': .*verifier"):
+            await hybrid.score_group(group_of(ANSWERS))
+    assert next(returned, None) is None
+
+
+async def test_a_groups_own_constraints_are_used_by_a_function_or_named_as_unused() -> None:
+    group = replace(group_of(ANSWERS), extra={"constraints": {"rules": [{"exact": {"expected": "a"}}]}})
+    warning = "not used: the group's 'constraints'; calipers.Hybrid with a function as checks="
+    always = await Hybrid(Judge(Scripted(SCORES)), checks=RULES).score_group(group)
+    assert [warning in note for note in always.warnings] == [True]
+    read = await Hybrid(Judge(Scripted(SCORES)), checks=lambda given: RuleFile().constraints_of(given)).score_group(
+        group
+    )
+    assert (read.rewards, read.warnings) == ([0.0, 1.0, 0.0, 0.0], ())
 
 
 async def test_errors_of_scores_are_not_stated_for_rewards_that_are_something_else() -> None:

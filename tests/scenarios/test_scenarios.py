@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from calipers.criteria.checks import words_of
 from calipers.errors import ConfigError, InputError
+from calipers.judging.judge import Judge
 from calipers.ledger import open_ledger
 from calipers.scenarios.files import KINDS, kind_of, read_tools, split
-from calipers.scenarios.making import Made, Scenario, connected_writer, problem_of, write_scenarios
+from calipers.scenarios.making import Made, Scenario, problem_of, write_scenarios
 from scenario_writers import WritingModel, words
 
 TASK = "answers questions about train tickets"
@@ -22,7 +23,7 @@ TOOL = {"type": "function", "function": {"name": "refund", "parameters": {"type"
 
 
 async def made_by(model: WritingModel, count: int, **more: object) -> Made:
-    return await write_scenarios(TASK, count, connected_writer(model), **more)  # type: ignore[arg-type]  # tools
+    return await write_scenarios(TASK, count, Judge(model), **more)  # type: ignore[arg-type]  # tools
 
 
 def inputs(*texts: str) -> str:
@@ -68,7 +69,7 @@ async def test_it_ends_when_nothing_new_comes_or_the_calls_are_used_up() -> None
     with pytest.raises(InputError, match="named no sub-topics"):
         await made_by(WritingModel(()), 3)
     with pytest.raises(ConfigError, match="describe the task"):
-        await write_scenarios(" ", 3, connected_writer(WritingModel()))
+        await write_scenarios(" ", 3, Judge(WritingModel()))
 
 
 async def test_tools_are_shown_as_material_and_named_tools_are_kept() -> None:
@@ -85,7 +86,7 @@ async def test_a_useless_reply_is_not_read_again_from_the_ledger(tmp_path: Path)
     with open_ledger(str(tmp_path / "l.db")) as ledger:
         for asked in (3, 0):
             model = WritingModel(("fares",), {1: "I would rather not."})
-            made = await write_scenarios(TASK, 3, connected_writer(model, ledger=ledger))
+            made = await write_scenarios(TASK, 3, Judge(model, ledger=ledger))
             assert (len(model.requests), len(made.scenarios)) == (asked, 3)
             assert made.problems == ["a reply of the writer holds no list of inputs that can be read"]
 

@@ -84,11 +84,6 @@ def test_what_is_equal_as_plain_data_passes_whatever_its_class_and_nothing_else(
     assert [one for one in DIFFERENT if met(*one) is not False] == []
 
 
-def test_arguments_that_are_bytes_or_complex_arrive(sandbox: Sandbox) -> None:
-    cases = cases_from_asserts("assert f(b'ab', 1j) == (2, 1.0)")
-    assert CodeTests(cases, sandbox=sandbox)(block("def f(b, z): return len(b), z.imag")).met is True
-
-
 def test_a_case_that_no_code_could_meet_is_a_mistake_in_the_settings() -> None:
     one = (Call("f", (), 1),)
     mistakes: list[tuple[Any, dict[str, Any], str]] = [

@@ -42,15 +42,14 @@ def test_every_verdict_of_the_official_checker_on_its_own_data_is_given() -> Non
     paired = pair(prompts, [read_response(row, line) for line, row in enumerate(given, start=1)])
     assert [asked.line for asked, _ in paired.pairs] == [response.line for _, response in paired.pairs]
     checked = [check_response(asked, response) for asked, response in paired.pairs]
-    ours = [(a.met, b.met) for one in checked for a, b in zip(one.strict, one.loose, strict=True)]
+    ours = [(a.met, b.met) for one in checked for _, a, b in one]
     golden = rows("golden_gpt4_verdicts.jsonl")
     # In two rows the official code draws a letter at random, in place of "#" and "!"; here these are counted.
     theirs = [(row["strict"], row["loose"]) if row["stable"] else (row["literal"],) * 2 for row in golden]
     assert len(ours) == len(theirs) == 834
     assert [row for row, one, other in zip(golden, ours, theirs, strict=True) if one != other] == []
     found = report(checked)
-    shares = [found.prompt_strict, found.inst_strict, found.prompt_loose, found.inst_loose]
-    assert [round(100 * share, 2) for share in shares] == [77.08, 83.69, 79.67, 85.61]
+    assert [round(100 * share, 2) for share in list(found.values())[:4]] == [77.08, 83.69, 79.67, 85.61]
 
 
 def at_least(field: str, count: int, relation: str = "relation", **more: Any) -> dict[str, Any]:
@@ -246,5 +245,5 @@ def test_a_report_has_shares_of_prompts_and_of_instructions() -> None:
     asked = read_prompt(ROW, 1)
     texts = ("cat and dog", "cat", "x\ncat, dog", "x")
     found = report([check_response(asked, Response(line, text)) for line, text in enumerate(texts, start=1)])
-    assert (found.prompts, found.instructions, found.prompt_strict, found.inst_strict) == (4, 8, 2 / 4, 5 / 8)
-    assert json.loads(json.dumps(found.to_dict()))["by_type"]["keywords:existence"]["count"] == 8
+    assert [found[name] for name in ("prompts", "instructions", "prompt_strict", "inst_strict")] == [4, 8, 2 / 4, 5 / 8]
+    assert json.loads(json.dumps(found))["by_type"]["keywords:existence"]["count"] == 8

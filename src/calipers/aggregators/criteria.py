@@ -98,11 +98,8 @@ class CriteriaScores:
         verdicts = [{**ruled, **found[grading].get(item, {})} for grading in sorted(found)]
         if not verdicts and ruled:
             verdicts = [ruled]
-        normaliser, on_missing, coverage = self.grading.normaliser, self.grading.on_missing, self.grading.coverage
-        grades = [
-            graded(rubric, met, normaliser=normaliser, on_missing=on_missing, coverage=coverage) for met in verdicts
-        ]
-        return [grade.value for grade in grades if grade.value is not None]
+        values = [graded(rubric, met, self.grading) for met in verdicts]
+        return [value for value in values if value is not None]
 
     def _rubric(self, item: int) -> Rubric | None:
         return self.rubrics[item] if item < len(self.rubrics) else None

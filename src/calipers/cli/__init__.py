@@ -91,8 +91,9 @@ def _with_place(error: click.ClickException) -> click.ClickException:
     known = [option for parameter in context.command.params for option in parameter.opts]
     near = nearest_name(error.option_name, known)
     hint, parameter = f" Did you mean {near!r}?" if near else "", flag.replace("-", "_")
-    if not near and "--param" in known and error.option_name.startswith("--") and parameter not in OURS:
-        hint = f" To send it to the judge's server, write --param {parameter}=VALUE"
+    is_ours = parameter in OURS or any(flag in flags_of(command) for command in app.commands.values())
+    if not near and "--param" in known and error.option_name.startswith("--") and not is_ours:
+        hint = f" To send it with each request, write --param {parameter}=VALUE"
     return click.UsageError(f"No such option {error.option_name!r}.{hint}", context)
 
 

@@ -19,7 +19,6 @@ from calipers.verifiers.answer import final_answer, message_text
 from calipers.verifiers.ifeval.rows import (
     Pairing,
     Prompt,
-    Report,
     Response,
     check_response,
     pair,
@@ -42,7 +41,7 @@ def ifeval(responses: str, data: str | None, *, as_json: bool) -> int:
         raise InputError("no response could be checked", source=responses)
     accuracy = report([check_response(prompt, response) for prompt, response in pairing.pairs])
     if as_json:
-        print_json(accuracy.to_dict() | {"warnings": problems.warnings, "errors": problems.errors})
+        print_json(accuracy | {"warnings": problems.warnings, "errors": problems.errors})
     else:
         _print(accuracy)
     return 1 if problems.errors or pairing.unanswered else 0
@@ -154,12 +153,13 @@ def _prompt(row: Mapping[str, Any]) -> Any:
     return message_text(dict(of_user[-1]))
 
 
-def _print(found: Report) -> None:
-    rows = [(name, kind.count, f"{kind.strict:.4f}", f"{kind.loose:.4f}") for name, kind in found.by_type.items()]
+def _print(found: Mapping[str, Any]) -> None:
+    by_type = found["by_type"].items()
+    rows = [(name, kind["count"], f"{kind['strict']:.4f}", f"{kind['loose']:.4f}") for name, kind in by_type]
     for name, *cells in (("instruction", "count", "strict", "loose"), *rows):
         click.echo(f"{name:44}" + "".join(f"{cell:>9}" for cell in cells))
-    click.echo(f"\n{counted(found.prompts, 'prompt')}, {counted(found.instructions, 'instruction')}")
+    click.echo(f"\n{counted(found['prompts'], 'prompt')}, {counted(found['instructions'], 'instruction')}")
     click.echo("".join(f"{name:>14}" for name in _ACCURACIES))
-    click.echo("".join(f"{getattr(found, name):>14.4f}" for name in _ACCURACIES))
-    if found.no_verdict:
-        click.echo(f"{counted(found.no_verdict, 'check')} without a verdict: counted as not followed")
+    click.echo("".join(f"{found[name]:>14.4f}" for name in _ACCURACIES))
+    if found["no_verdict"]:
+        click.echo(f"{counted(found['no_verdict'], 'check')} without a verdict: counted as not followed")

@@ -16,6 +16,7 @@ from calipers.cli.options import EMBEDDED, given_options
 from calipers.cli.output import print_json, require_replaceable, write_text
 from calipers.drafting import draft as drafted
 from calipers.drafting.audit import COMPARED, audit, finding
+from calipers.drafting.criteria import rubric_toml
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups, read_rubric
 from calipers.inputs.records import read_json_lines
@@ -98,15 +99,16 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
             criteria=options["criteria"],
             ledger=ledger,
             base_url=options["base_url"],
-            options=given_options(options, "max_tokens", "concurrency", "params"),
+            **given_options(options, "max_tokens", "concurrency", "params"),
         )
     for problem in (*problems, *result.problems):
         print_message(f"Warning: {problem}")
     summary = f"{counted(result.proposed, 'proposal')}, {len(result.kept)} kept, {len(result.dropped)} dropped"
     if not result.kept:
-        why = "; ".join(reason_lines(Counter(str(figures.fault()) for _, figures in result.dropped), 3))
+        why = "; ".join(reason_lines(Counter(str(figures.fault()) for figures in result.dropped), 3))
         raise InputError(f"no criterion proved useful ({summary}): {why}")
-    write_text("--out", out, result.toml(f"Drafted by {options['judge']} from {len(few)} groups: {summary}."))
+    title = f"Drafted by {options['judge']} from {len(few)} groups: {summary}."
+    write_text("--out", out, rubric_toml(result.kept, result.dropped, title=title))
     print_message(f"{summary}; calipers rubric check {out} shows them.")
     return int(bool(problems or result.problems))
 

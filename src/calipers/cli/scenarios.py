@@ -15,6 +15,7 @@ from calipers.cli.options import given_options
 from calipers.cli.output import require_replaceable
 from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import FORMATS, write_rows
+from calipers.judging.judge import Judge
 from calipers.ledger import open_ledger
 from calipers.scenarios.files import (
     KINDS,
@@ -26,7 +27,7 @@ from calipers.scenarios.files import (
     validation_path,
     write_split,
 )
-from calipers.scenarios.making import DIFFICULTIES, Made, connected_writer, tool_names, write_scenarios
+from calipers.scenarios.making import DIFFICULTIES, Made, tool_names, write_scenarios
 from calipers.types import Tool
 from calipers.types.encoding import counted, printable
 
@@ -47,7 +48,7 @@ async def _write(task: str, out: str, options: dict[str, Any]) -> int:
     tools: tuple[Tool, ...] = read_tools(options["tools"]) if options["tools"] else ()
     with open_ledger(options["ledger"] or f"{out}.ledger.db") as ledger:
         calls = given_options(options, "max_tokens", "concurrency", "params")
-        writer = connected_writer(options["judge"], ledger=ledger, base_url=options["base_url"], options=calls)
+        writer = Judge.of({"judge": options["judge"], "ledger": ledger, "base_url": options["base_url"], **calls})
         written = await write_scenarios(task, options["count"], writer, tools=tools)
     for problem in dict.fromkeys(written.problems):
         print_message(f"Warning: {problem}")

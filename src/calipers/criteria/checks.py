@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from calipers.guard.injection import find_attacks
@@ -45,62 +45,27 @@ class Checked:
     refused: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Checks:
-    """Checks one criterion after another; ``task`` is the text of the task in lower case, ``known`` texts that exist.
-
-    ``foreign`` are texts of answers that the writer saw: a criterion may not repeat their words.
-    """
-
-    task: str
-    known: Sequence[str] = ()
-    foreign: Sequence[str] = ()
-    _words: list[frozenset[str]] = field(default_factory=list)
-    _task_words: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Find the words of the task about length and layout."""
-        self._task_words = frozenset(match[0].casefold() for match in _FORM_WORDS.finditer(self.task))
-
-    def problem(self, text: str) -> str | None:
-        """Return why a criterion may not be used, in fixed words; None if it may."""
-        if length_of(text) < SHORTEST or len(text) > LONGEST:
-            return f"it has fewer than {SHORTEST} or more than {LONGEST} characters"
-        words = words_of(text)
-        problems = (
-            (escape(text) != text, "it holds invisible characters, tokens of a chat template or imitated layout"),
-            (_is_attack(text), "it addresses the judge"),
-            (bool(_SCORES.search(text)) and not _SCORES.search(self.task), "it names a score"),
-            (bool(_NAMES_ONE.search(text)), "it names one of the attempts"),
-            (self._is_about_form(text), "it is about length or layout, which the task does not mention"),
-            (self._repeats(text), "it repeats what an answer says"),
-            (self._is_known(words), "it is there already"),
-        )
-        first_problem = next((problem for applies, problem in problems if applies), None)
-        if first_problem is None:
-            self._words.append(words)
-        return first_problem
-
-    def _is_about_form(self, text: str) -> bool:
-        return any(match[0].casefold() not in self._task_words for match in _FORM_WORDS.finditer(text))
-
-    def _is_known(self, words: frozenset[str]) -> bool:
-        return any(overlap(words, word) >= ALIKE for word in (*self._words, *map(words_of, self.known)))
-
-    def _repeats(self, text: str) -> bool:
-        """Whether a criterion has a run of words of an answer that the task does not have."""
-        runs = _runs(text) - _runs(self.task)
-        return any(runs & _runs(answer) for answer in self.foreign)
+def _problem(text: str, task: str, known: Iterable[frozenset[str]]) -> str | None:
+    """Return why a criterion may not be used, in fixed words; None if it may. ``known`` are the words of others."""
+    if length_of(text) < SHORTEST or len(text) > LONGEST:
+        return f"it has fewer than {SHORTEST} or more than {LONGEST} characters"
+    words = words_of(text)
+    of_text, of_task = ({match[0].casefold() for match in _FORM_WORDS.finditer(part)} for part in (text, task))
+    problems = (
+        (escape(text) != text, "it holds invisible characters, tokens of a chat template or imitated layout"),
+        (_is_attack(text), "it addresses the judge"),
+        (bool(_SCORES.search(text)) and not _SCORES.search(task), "it names a score"),
+        (bool(_NAMES_ONE.search(text)), "it names one of the attempts"),
+        (not of_text <= of_task, "it is about length or layout, which the task does not mention"),
+        (any(overlap(words, other) >= ALIKE for other in known), "it is there already"),
+    )
+    return next((problem for applies, problem in problems if applies), None)
 
 
 def _is_attack(text: str) -> bool:
     return any(hit.certainty != "suspicious" for hit in find_attacks([{"role": "assistant", "content": text}]))
 
 
-_RUN: Final = 6
-"""A criterion with this many words in a row from an answer repeats it."""
-_LETTERS_RUN: Final = 12
-"""The same in letters, in scripts without spaces: a word has about two there."""
 _UNSPACED: Final = (
     "\u0e00-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Thai, Lao, Tibetan, Burmese
     "\u1780-\u17ff\u19e0-\u19ff\u1950-\u19df\u1a20-\u1aaf"  # Khmer, Tai
@@ -114,12 +79,6 @@ _WORDS: Final = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
 _IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
 
 
-def _runs(text: str) -> frozenset[tuple[str, ...]]:
-    words = _WORDS.findall(text.casefold())
-    within = (tuple(part) for word in words if _IS_UNSPACED.match(word) for part in _parts(word, _LETTERS_RUN))
-    return frozenset([*zip(*(words[at:] for at in range(_RUN)), strict=False), *within])
-
-
 def words_of(text: str) -> frozenset[str]:
     """Return the words by which a written criterion is compared with others: those of three letters and more.
 
@@ -128,15 +87,10 @@ def words_of(text: str) -> frozenset[str]:
     every: set[str] = set()
     for word in _WORDS.findall(text.casefold()):
         if _IS_UNSPACED.match(word):
-            every.update(_parts(word, 2) or [word])
+            every.update([word[at : at + 2] for at in range(len(word) - 1)] or [word])
         elif len(word) > 2 or not word.isascii():
             every.add(word)
     return frozenset(every)
-
-
-def _parts(word: str, size: int) -> list[str]:
-    """Return all parts of a word with ``size`` adjacent letters."""
-    return [word[at : at + size] for at in range(len(word) - size + 1)]
 
 
 def length_of(text: str) -> int:
@@ -149,14 +103,17 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one | other else 1.0
 
 
-def check_criteria(proposed: Iterable[ProposedCriterion], checks: Checks, *, most: int) -> Checked:
-    """Return the criteria of a reply that may be used, at most ``most``, and why others may not."""
+def check_criteria(proposed: Iterable[ProposedCriterion], task: str, *, most: int) -> Checked:
+    """Return the criteria of a reply that may be used, at most ``most``, and why others may not.
+
+    ``task`` is the text of the task in lower case.
+    """
     kept: list[Criterion] = []
     refused: list[str] = []
     for proposal in proposed:
         if len(kept) == most:
             refused.append(f"there are more than {most}")
-        elif (problem := checks.problem(proposal.text)) is not None:
+        elif (problem := _problem(proposal.text, task, (words_of(other.text) for other in kept))) is not None:
             refused.append(problem)
         else:
             kept.append(Criterion(f"w{len(kept) + 1}", proposal.text, proposal.points, veto=proposal.veto))

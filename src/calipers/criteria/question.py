@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from calipers.criteria.checks import Checked, Checks, check_criteria
+from calipers.criteria.checks import Checked, check_criteria
 from calipers.protocols.question import message_content, object_schema
 from calipers.render import compose
 from calipers.replies.proposed import proposed_criteria
@@ -94,7 +94,7 @@ class CriteriaQuestion:
             reason = why.replace("it", "the writer's reply", 1)
             return Reading((), "rejected", reason, truncated=truncated, complaint=why)
         task = " ".join(part for part in request.view.head if isinstance(part, str)).casefold()
-        self.checked = check_criteria(proposed, Checks(task), most=self.most)
+        self.checked = check_criteria(proposed, task, most=self.most)
         refused = self.checked.refused
         notes = tuple(dict.fromkeys(f"a written criterion was refused: {why}" for why in refused))
         if not self.checked.kept:

@@ -8,32 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calipers.backends.connect import connect
-from calipers.backends.limits.limited import Limited
-from calipers.config.flat_names import judge_arguments
-from calipers.config.grouped_options import Calls
-from calipers.config.options import options_in_group
-from calipers.drafting.criteria import (
-    Measured,
-    Merged,
-    Proposal,
-    measure_criterion,
-    merge_proposals,
-    proposal_request,
-    read_proposals,
-    rubric_toml,
-)
+from calipers.criteria.task import with_criteria
+from calipers.drafting.criteria import Measured, measure_criterion, merge_proposals, proposal_request
 from calipers.errors import BackendError, InputError
 from calipers.interfaces import Backend
-from calipers.judging.judge import Judge, store_of
-from calipers.ledger import WritableLedger
+from calipers.judging.judge import Judge, answer_of
 from calipers.render import render
+from calipers.replies.proposed import ProposedCriterion, proposed_criteria
 from calipers.rubric.dataset_standards import without_rubrics
-from calipers.types import GroupResult, Rubric, TrajectoryGroup
+from calipers.types import TrajectoryGroup
 
 __all__ = ["Draft", "draft"]
 
@@ -45,53 +32,45 @@ _GRADINGS = 2
 class Draft:
     """A drafted rubric. ``kept`` and ``dropped`` are criteria with their figures; ``problems`` are sentences."""
 
-    kept: tuple[tuple[Merged, Measured], ...]
-    dropped: tuple[tuple[Merged, Measured], ...]
-    results: tuple[GroupResult, ...] = ()
+    kept: tuple[Measured, ...]
+    dropped: tuple[Measured, ...]
     problems: tuple[str, ...] = ()
     proposed: int = 0
 
-    def toml(self, title: str = "Drafted by a judge, and tested on groups.") -> str:
-        """Return the drafted rubric as a TOML file for a person to edit."""
-        return rubric_toml(self.kept, self.dropped, title=title)
-
 
 async def draft(
-    groups: Sequence[TrajectoryGroup],
-    judge: str | Backend,
-    *,
-    criteria: int = 12,
-    ledger: WritableLedger | None = None,
-    base_url: str | None = None,
-    api_key: str | None = None,
-    options: Mapping[str, Any] | None = None,
+    groups: Sequence[TrajectoryGroup], judge: str | Backend, *, criteria: int = 12, **options: Any
 ) -> Draft:
     """Draft a rubric's criteria for tasks like those of ``groups``, proposed by ``judge`` and measured on the same
     groups.
 
     The judge proposes criteria for every group, and grades every trajectory twice by the merged criteria. ``options``
-    are further options of ``Judge.of`` (``params``, ``max_tokens``, ``seed``, ...). Raises InputError if no proposal is
+    are further options of ``Judge.of`` (``ledger``, ``base_url``, ``params``, ...). Raises InputError if no proposal is
     usable or no group has two trajectories, and ConfigError for a judge that cannot be reached.
     """
     usable = [group for group in groups if len(render(group).candidates) > 1]
     if not usable:
         raise InputError("no group has two different trajectories, so no criterion could be tested on them")
-    chosen = {"judge": judge, "base_url": base_url, "api_key": api_key, "ledger": ledger, **(options or {})}
-    calls: Calls = options_in_group("calls", judge_arguments(chosen).get("calls"))
-    bare = connect(judge, base_url=base_url, api_key=api_key, timeout=calls.timeout)
-    asked = Limited(bare, attempts=calls.attempts if isinstance(judge, str) else None)
-    store = store_of(Judge.of(chosen))
+    writer = Judge.of({**options, "judge": judge})
+    calls = writer.settings.calls
     reasons: list[str] = []
     problems: list[str] = []
 
-    async def propose(group: TrajectoryGroup) -> tuple[Proposal, ...]:
+    async def propose(group: TrajectoryGroup) -> list[tuple[str, ProposedCriterion]]:
         request = proposal_request(render(group), most=criteria, max_tokens=calls.max_tokens, params=calls.params or {})
         try:
-            return read_proposals(await store.answer(await store.begin(), request, asked), group.group_id)
+            completion = await answer_of(writer, request)
         except BackendError as error:
-            reasons.append(str(error))
-            problems.append(f"group {group.group_id!r} got no proposals: {error}")
-            return ()
+            why = str(error)
+        else:
+            refused = completion.finish_reason == "refused"
+            if proposed := [] if refused else proposed_criteria(completion.text):
+                return [(group.group_id, criterion) for criterion in proposed]
+            no_criteria = "the reply holds no criteria that could be read"
+            why = "the judge refused to propose criteria" if refused else no_criteria
+        reasons.append(why)
+        problems.append(f"group {group.group_id!r} got no proposals: {why}")
+        return []
 
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(propose(group)) for group in usable]
@@ -99,11 +78,9 @@ async def draft(
     merged = merge_proposals(proposals, criteria)
     if not merged:
         why = "; ".join(f"{reason} ({count} of {len(usable)} groups)" for reason, count in Counter(reasons).items())
-        raise InputError(f"no criteria were drafted: {why or 'no reply held criteria that could be read'}")
-    every = tuple(proposal.criterion for proposal in merged)
-    positive = any(criterion.points > 0 for criterion in every)
-    rubric = Rubric(every, all_negative="refuse" if positive else "from_one")
-    grader = Judge.of({**chosen, "protocol": "checklist", "rubric": rubric, "samples": _GRADINGS})
+        raise InputError(f"no criteria were drafted: {why}")
+    rubric = with_criteria("", [criterion for criterion, _ in merged], graded=True)
+    grader = Judge.of({**options, "judge": judge, "protocol": "checklist", "rubric": rubric, "samples": _GRADINGS})
     tested = [without_rubrics(group) for group in usable]
     results = tuple([result async for result in grader.score_groups(tested, ordered=True)])
     problems += [
@@ -118,7 +95,7 @@ async def draft(
         for trajectory in group.trajectories
         if trajectory.gold is not None
     }
-    measured = [(proposal, measure_criterion(proposal.criterion, results, gold)) for proposal in merged]
-    kept = tuple(pair for pair in measured if pair[1].fault() is None)
-    dropped = tuple(pair for pair in measured if pair[1].fault() is not None)
-    return Draft(kept, dropped, results, tuple(problems), len(proposals))
+    measured = [measure_criterion(criterion, count, results, gold) for criterion, count in merged]
+    kept = tuple(figures for figures in measured if figures.fault() is None)
+    dropped = tuple(figures for figures in measured if figures.fault() is not None)
+    return Draft(kept, dropped, tuple(problems), len(proposals))

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from calipers.criteria.checks import overlap, words_of
-from calipers.errors import PermanentError
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema
 from calipers.render import compose
-from calipers.replies.proposed import proposed_criteria
-from calipers.types import Ask, Completion, Criterion, GroupResult, JudgeRequest, RenderedGroup
+from calipers.replies.proposed import ProposedCriterion
+from calipers.types import Ask, Criterion, GroupResult, JudgeRequest, RenderedGroup
+from calipers.types.encoding import counted
 
 _BEFORE = """\
 You write criteria by which attempts at a kind of task will be graded. Below is one task of that kind, with the \
@@ -32,14 +32,6 @@ beforehand and without taste.
 - "points" say what it is worth: 1 to 10 where it is desired, -1 to -10 where it is a fault.
 
 Answer with one JSON object and nothing else: {{"criteria": [{{"text": "...", "points": 5}}, ...]}}"""
-
-
-class Proposal(NamedTuple):
-    """A criterion that a judge proposed for group ``group_id``."""
-
-    text: str
-    points: float
-    group_id: str
 
 
 def proposal_request(
@@ -59,21 +51,6 @@ def proposal_request(
     return JudgeRequest(messages, keys, Ask(0, order, order), view, schema, max_tokens, params)
 
 
-def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...]:
-    """Return the criteria that a judge's reply proposes for a rubric draft. Raises PermanentError of kind "bad_reply"
-    if there are none.
-
-    Entries are skipped if they have no text, or if their points are 0, outside the scale or in words. No single entry
-    is needed.
-    """
-    if completion.finish_reason == "refused":
-        raise PermanentError("refused", "the judge refused to propose criteria")
-    every = [Proposal(criterion.text, criterion.points, group_id) for criterion in proposed_criteria(completion.text)]
-    if not every:
-        raise PermanentError("bad_reply", "the reply holds no criteria that could be read")
-    return tuple(every)
-
-
 ALIKE = 0.6
 """Two texts count as the same criterion if they share at least this part of their words (Jaccard index)."""
 _NEGATIONS = frozenset({"not", "never", "without", "fails", "avoids", "lacks", "omits"})
@@ -84,37 +61,29 @@ _FILLER = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """A merged criterion, and the number of groups for which it was proposed."""
-
-    criterion: Criterion
-    groups: int
-
-
-def merge_proposals(proposals: Sequence[Proposal], most: int) -> tuple[Merged, ...]:
-    """Return at most ``most`` merged criteria for the rubric draft. Those proposed for the largest number of groups
-    come first.
+def merge_proposals(proposals: Sequence[tuple[str, ProposedCriterion]], most: int) -> list[tuple[Criterion, int]]:
+    """Return at most ``most`` merged criteria for the rubric draft, each with the number of groups that it was proposed
+    for; the most groups come first. ``proposals`` are criteria after the id of the group they were proposed for.
 
     A merged criterion has the first proposal's text and the median of the points. Two proposals are merged if three
     things hold: they share more than a certain part of their words (``ALIKE``), both are desired or both are faults,
     and both or neither are worded negatively.
     """
-    merged: list[list[Proposal]] = []
+    merged: list[list[tuple[str, ProposedCriterion]]] = []
     for proposal in proposals:
-        same = next((alike for alike in merged if _are_alike(alike[0], proposal)), None)
+        same = next((alike for alike in merged if _are_alike(alike[0][1], proposal[1])), None)
         if same is None:
             merged.append([proposal])
         else:
             same.append(proposal)
-    counted = sorted(((len({row.group_id for row in same}), same) for same in merged), key=lambda entry: -entry[0])
-    return tuple(
-        Merged(Criterion(f"c{place}", same[0].text, round(median(proposal.points for proposal in same), 1)), groups)
-        for place, (groups, same) in enumerate(counted[:most], start=1)
-    )
+    by_groups = sorted(((len({group for group, _ in same}), same) for same in merged), key=lambda entry: -entry[0])
+    return [
+        (Criterion(f"c{place}", same[0][1].text, round(median(criterion.points for _, criterion in same), 1)), groups)
+        for place, (groups, same) in enumerate(by_groups[:most], start=1)
+    ]
 
 
-def _are_alike(one: Proposal, other: Proposal) -> bool:
+def _are_alike(one: ProposedCriterion, other: ProposedCriterion) -> bool:
     if (one.points > 0) != (other.points > 0):
         return False
     if one.text.casefold() == other.text.casefold():
@@ -135,7 +104,8 @@ contradiction may be chance.
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Figures of a drafted criterion. Shares are in [0, 1], or None if there was nothing to count.
+    """A drafted criterion, proposed for ``groups`` groups, and its figures. Shares are in [0, 1], or None if there was
+    nothing to count.
 
     ``separates`` is the share of groups in which some trajectories met the criterion and others did not. ``agreement``
     is the share of trajectories on which repeated gradings gave the same verdict. ``decided`` is the share of verdicts
@@ -144,6 +114,8 @@ class Measured:
     criterion prefer the same trajectory.
     """
 
+    criterion: Criterion
+    groups: int
     separates: float | None
     agreement: float | None
     decided: float
@@ -165,9 +137,9 @@ class Measured:
 
 
 def measure_criterion(
-    criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[tuple[str, str], float]
+    criterion: Criterion, groups: int, results: Sequence[GroupResult], gold: Mapping[tuple[str, str], float]
 ) -> Measured:
-    """Return the figures of a drafted ``criterion`` on graded groups. ``gold`` is by (group id, trajectory id)."""
+    """Return a drafted ``criterion`` with its figures on graded groups. ``gold`` is by (group id, trajectory id)."""
 
     def votes_on(grades: Any) -> list[bool | None]:
         grade = grades.get(criterion.id) if isinstance(grades, Mapping) else None
@@ -192,49 +164,41 @@ def measure_criterion(
         ]
     known = [vote for vote in every if vote is not None]
     decided = len(known) / len(every) if every else 0.0
-    return Measured(_share(separated), _share(repeated), decided, _share(known), _share(right), len(right))
+    shares = _share(separated), _share(repeated), decided, _share(known), _share(right)
+    return Measured(criterion, groups, *shares, len(right))
 
 
 def _share(cases: Sequence[bool]) -> float | None:
     return sum(cases) / len(cases) if cases else None
 
 
-Entry = tuple[Merged, Measured]
-
-
-def rubric_toml(kept: Sequence[Entry], dropped: Sequence[Entry], *, title: str) -> str:
+def rubric_toml(kept: Sequence[Measured], dropped: Sequence[Measured], *, title: str) -> str:
     """Return the drafted rubric as TOML: first the criteria, then the dropped criteria in comments, with the reason."""
     shown = "".join(character if character.isprintable() else " " for character in title)
     parts = [f"# {shown}\n# Edit it: weights are a judge's guess, and figures are from few groups.\n"]
-    if not any(merged.criterion.points > 0 for merged, _ in kept):
+    if not any(measured.criterion.points > 0 for measured in kept):
         parts.append('all_negative = "from_one" # no desired criterion is left: the score starts at 1 and falls\n')
-    parts += [f"# {_figures(merged, measured)}\n{_table(merged)}" for merged, measured in kept]
+    parts += [f"# {_figures(measured)}\n{_table(measured.criterion)}" for measured in kept]
     parts += ["# Dropped:\n"] if dropped else []
-    for merged, measured in dropped:
-        commented = "".join(f"# {line}\n" for line in _table(merged).splitlines())
-        parts.append(f"# {measured.fault()} ({_figures(merged, measured)})\n{commented}")
+    for measured in dropped:
+        commented = "".join(f"# {line}\n" for line in _table(measured.criterion).splitlines())
+        parts.append(f"# {measured.fault()} ({_figures(measured)})\n{commented}")
     return "\n".join(parts)
 
 
-def _table(merged: Merged) -> str:
-    criterion = merged.criterion
+def _table(criterion: Criterion) -> str:
     # JSON's escapes are valid in a TOML text, which also requires DEL to be escaped.
     text = json.dumps(criterion.text, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f'[[criteria]]\nid = "{criterion.id}"\ntext = {text}\npoints = {criterion.points:g}\n'
 
 
-def _figures(merged: Merged, measured: Measured) -> str:
-    parts = [
-        f"proposed for {merged.groups} group{'s' * (merged.groups != 1)}",
-        f"met by {_percent(measured.met)}",
-        f"separates {_percent(measured.separates)} of groups",
-        f"agrees with itself {_percent(measured.agreement)}",
-        f"decided {_percent(measured.decided)}",
-    ]
-    if measured.pairs:
-        parts.append(f"gold agrees {_percent(measured.with_gold)} of {measured.pairs} pairs")
-    return "; ".join(parts)
-
-
-def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{share:.0%}"
+def _figures(measured: Measured) -> str:
+    met, separates, agreement, decided, with_gold = (
+        "unknown" if share is None else f"{share:.0%}"
+        for share in (measured.met, measured.separates, measured.agreement, measured.decided, measured.with_gold)
+    )
+    figures = (
+        f"proposed for {counted(measured.groups, 'group')}; met by {met}; separates {separates} of groups; "
+        f"agrees with itself {agreement}; decided {decided}"
+    )
+    return f"{figures}; gold agrees {with_gold} of {measured.pairs} pairs" if measured.pairs else figures

@@ -40,6 +40,7 @@ _NAMED_COMBINATIONS: Final[Mapping[str, tuple[Code, Combine]]] = {
 }
 """Combinations that fix how the rules' score is computed, and in which the judge's part is 0 or 1."""
 
+_READ: Final = STANDARDS_KEYS | {"constraints"}
 _RUBRIC: Final = (
     "Judge by these requirements only. Each weighs the same, and an answer that satisfies all of them gets the "
     "full score, whatever else could be said about it:\n"
@@ -86,12 +87,9 @@ class Hybrid:
         for name, value in {"threshold": 0.5 if threshold is None else threshold, "floor": floor}.items():
             if (number := finite_number(value)) is None or not 0 <= number <= 1:
                 raise ConfigError(f"{name}={value!r}: it must be a number from 0 to 1")
-        if not isinstance(gates, Sequence):
-            raise ConfigError(f"gates={gates!r}: it must be a list of verifiers")
-        for verifier in (*gates, *(checks if isinstance(checks, Sequence) else (checks,))):
-            if not callable(verifier):
-                remedy = "calipers.verifiers.verifier_from makes one from a name"
-                raise ConfigError(f"{verifier!r} is not a verifier; {remedy}")
+        self._gates, self._floor = _verifiers(gates, f"gates={gates!r:.80}"), float(floor)
+        self._checks = without_exit(checks) if callable(checks) else _verifiers(checks, f"checks={checks!r:.80}")
+        self._name = getattr(checks, "__qualname__", type(checks).__qualname__)
         self.judge = judge if isinstance(judge, Judge) else Judge(judge)
         reward = self.judge.settings.reward
         if tuple(reward.range) != (0.0, 1.0):
@@ -105,8 +103,6 @@ class Hybrid:
         self._code, self._how = _NAMED_COMBINATIONS.get(combine, (code or "mean", combine))
         is_named = combine in _NAMED_COMBINATIONS
         self._threshold = 0.5 if is_named and threshold is None else threshold
-        self._checks = checks if isinstance(checks, Sequence) else without_exit(checks)
-        self._gates, self._floor = tuple(gates), float(floor)
 
     def __repr__(self) -> str:
         """Show the judge, how many checks and gates there are, and how they are combined."""
@@ -126,8 +122,11 @@ class Hybrid:
         return self._score(group)
 
     async def _score(self, given: TrajectoryGroup) -> GroupResult:
-        checks = self._checks if isinstance(self._checks, Sequence) else self._checks(given)
-        constraints = checks if isinstance(checks, Constraints) else Constraints(tuple(checks), judged=True)
+        checks = self._checks(given) if callable(self._checks) else self._checks
+        if not isinstance(checks, Constraints):
+            where = f"checks: {self._name} returned {checks!r:.80} for group {given.group_id!r}"
+            checks = Constraints(_verifiers(checks, where), judged=True)
+        constraints = checks
         weighs = bool(constraints.soft) or constraints.judged
         # Rules may block, so they run in a thread while other groups are judged.
         checked = await asyncio.to_thread(check_group, given, gates=self._gates, rules=tuple(constraints.rules))
@@ -139,9 +138,10 @@ class Hybrid:
         judged: GroupResult | None = None
         if weighs and opened:
             rubric = self._rubric(constraints.soft) if constraints.soft else given.rubric
-            # This class checks the rules, so the judge must not warn that it ignores them.
-            extra = {name: value for name, value in given.extra.items() if name not in {*STANDARDS_KEYS, "constraints"}}
-            asked = replace(given, trajectories=tuple(opened), rubric=rubric, extra=extra)
+            asked = replace(given, trajectories=tuple(opened), rubric=rubric)
+            if callable(self._checks):  # it has read the group's own rules: the judge must not warn that nothing does
+                unread = {name: value for name, value in given.extra.items() if name not in _READ}
+                asked = replace(asked, extra=unread)
             judged = await self.judge.score_group(asked)
         soft = {} if judged is None else {reward.id: reward for reward in _with_errors_of_rewards(judged.trajectories)}
         results = tuple(
@@ -214,6 +214,18 @@ class Hybrid:
         return replace(
             base, status="scored", reward=reward, score=reward, stderr=stderr, explanation=explanation, extra=extra
         )
+
+
+def _verifiers(value: object, where: str) -> tuple[Verifier, ...]:
+    """Return a list of verifiers, which may be empty, as a tuple. Raises ConfigError for anything else."""
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise ConfigError(f"{where}: it must be a list of verifiers, as in [Numeric(42)], or [] for none")
+    verifiers = tuple(value)
+    for verifier in verifiers:
+        if not callable(verifier):
+            remedy = "calipers.verifiers.verifier_from makes one from a name"
+            raise ConfigError(f"{where}: {verifier!r:.80} is not a verifier; {remedy}")
+    return verifiers
 
 
 def rules_score(verdicts: Sequence[Verdict], code: Code) -> float | Verdict | None:

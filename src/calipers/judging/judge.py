@@ -44,7 +44,7 @@ from calipers.pacing import pace_of_loop
 from calipers.protocols.question import Parse
 from calipers.render import render_in_steps
 from calipers.rubric import DEFAULT_RUBRIC
-from calipers.types import Answered, Failure, GroupResult, RenderedGroup, TrajectoryGroup
+from calipers.types import Answered, Completion, Failure, GroupResult, JudgeRequest, RenderedGroup, TrajectoryGroup
 from calipers.types.steps import Steps
 from calipers.verifiers.rubric_rules import with_rule_verdicts
 
@@ -343,6 +343,14 @@ class Judge:
 def store_of(judge: Judge, first: TrajectoryGroup | None = None) -> Store:
     """Return the store that records a judge's answers. The first use begins the run, which ``first`` identifies."""
     return judge._store or judge._begin_run(first)  # noqa: SLF001 - of this module
+
+
+async def answer_of(judge: Judge, request: JudgeRequest) -> Completion:
+    """Return the first judge's answer to a ``request`` that is not about a group, within its limits, from the ledger if
+    it is there. Raises BackendError.
+    """
+    store = store_of(judge)
+    return await store.answer(await store.begin(), request, judge._judges[0].backend)  # noqa: SLF001 - of this module
 
 
 def replaying_judge(settings: Settings, store: Store, *, parse: Parse | None = None) -> Judge:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from calipers.errors import ConfigError
-from calipers.rubric.grading import Grading, Normaliser, OnMissing
+from calipers.rubric.grading import Grading, Normaliser
 from calipers.types import Criterion, Rubric, Verdict
 
 Met: TypeAlias = bool | float | None
@@ -89,66 +89,35 @@ NORMALISERS: Final[Mapping[str, Callable[[Rubric, Verdicts], float | None]]] = {
 """Formulas that compute a score from verdicts, by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class RubricScore:
-    """The score of a rubric: ``value``, or None and the ``reason``.
+def graded(rubric: Rubric, verdicts: Verdicts, grading: Grading) -> float | None:
+    """Return the score of a rubric's ``verdicts`` by the formula and the policy that ``grading`` names; None without.
 
-    ``coverage`` is the share of absolute points with a verdict (0-1). ``open`` are the criteria without a verdict, and
-    ``vetoed`` those whose violation limited the score. ``filled`` means that the value comes from the policy for open
-    criteria, not from the formula over all criteria.
-    """
-
-    value: float | None
-    reason: str | None = None
-    coverage: float = 1.0
-    open: tuple[str, ...] = ()
-    vetoed: tuple[str, ...] = ()
-    filled: bool = False
-
-
-def graded(
-    rubric: Rubric,
-    verdicts: Verdicts,
-    *,
-    normaliser: Normaliser = "healthbench",
-    on_missing: OnMissing = "abstain",
-    coverage: float = 0.8,
-) -> RubricScore:
-    """Return the score of a rubric's ``verdicts`` by a named formula.
-
-    If criteria have no verdict, there is no value, or with ``on_missing="partial"`` the formula is applied to the other
+    If criteria have no verdict, there is no score, or with ``on_missing="partial"`` the formula is applied to the other
     criteria, if these have at least ``coverage`` of the weight and every veto has a verdict. A violated veto limits the
-    value to ``veto_floor``. Raises ConfigError for an unknown or unsuitable formula.
+    score to ``veto_floor``. Raises ConfigError for a rubric that does not suit the formula.
     """
-    if normaliser not in NORMALISERS:
-        raise ConfigError(f"no formula over verdicts is called {normaliser!r}; known: {', '.join(NORMALISERS)}")
-    formula = NORMALISERS[normaliser]
-    value = formula(rubric, verdicts)
+    score = _settled_score(rubric, verdicts, grading.normaliser)
+    if score is not None or grading.on_missing != "partial":
+        return score
     counted = criteria_with_points(rubric)
     missing = [criterion for criterion in counted if verdicts.get(criterion.id) is None]
-    if not missing:
-        return _with_vetoes(rubric, verdicts, RubricScore(value))
-    covered = 1 - math.fsum(abs(item.points) for item in missing) / math.fsum(abs(item.points) for item in counted)
-    names = tuple(criterion.id for criterion in missing)
-    if value is not None and not any(criterion.veto for criterion in missing):
-        # No open criterion can change this value.
-        return _with_vetoes(rubric, verdicts, RubricScore(value, None, covered, names))
-    reason = f"{'criteria' if len(names) > 1 else 'criterion'} without a verdict: {', '.join(names)}"
-    nothing = RubricScore(None, reason, covered, names)
-    if on_missing != "partial":
-        return nothing
     known = tuple(criterion for criterion in counted if criterion not in missing)
-    problem = None
-    if any(criterion.veto for criterion in missing):
-        problem = "a veto is open"
-    elif covered < coverage:
-        problem = f"only {covered:.0%} of the weight has a verdict, and {coverage:.0%} is required"
-    elif rubric.all_negative == "refuse" and not any(criterion.points > 0 for criterion in known):
-        problem = "no desired criterion has a verdict"
-    if problem is not None:
-        return replace(nothing, reason=f"{problem}: {reason}")
-    part = replace(rubric, criteria=known)
-    return _with_vetoes(part, verdicts, replace(nothing, value=formula(part, verdicts), filled=True))
+    covered = 1 - math.fsum(abs(item.points) for item in missing) / math.fsum(abs(item.points) for item in counted)
+    has_desired = rubric.all_negative != "refuse" or any(criterion.points > 0 for criterion in known)
+    if any(criterion.veto for criterion in missing) or covered < grading.coverage or not has_desired:
+        return None
+    return _settled_score(replace(rubric, criteria=known), verdicts, grading.normaliser)
+
+
+def _settled_score(rubric: Rubric, verdicts: Verdicts, normaliser: Normaliser) -> float | None:
+    """Return the score that no criterion without a verdict can change, limited by violated vetoes; None if there is
+    none.
+    """
+    value = NORMALISERS[normaliser](rubric, verdicts)
+    vetoes = [_share_as_desired(criterion, verdicts) for criterion in rubric.criteria if criterion.veto]
+    if value is None or None in vetoes:
+        return None
+    return min(value, rubric.veto_floor) if any(share != 1 for share in vetoes) else value
 
 
 def criteria_for_judge(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Grading) -> tuple[Criterion, ...]:
@@ -172,7 +141,7 @@ def score_from_rules(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Grad
     if not ruled:
         return None
     mets = {name: verdict.met for name, verdict in ruled.items()}
-    return graded(rubric, mets, normaliser=grading.normaliser, on_missing="abstain").value
+    return _settled_score(rubric, mets, grading.normaliser)
 
 
 def why_unsuitable(rubric: Rubric, normaliser: Normaliser) -> str | None:
@@ -196,18 +165,6 @@ def lowest_score(rubric: Rubric, normaliser: Normaliser) -> float:
     if normaliser == "healthbench" and rubric.all_negative != "from_one":
         least = math.fsum(min(criterion.points, 0.0) for criterion in rubric.criteria) / _positive_points(rubric)
     return min(least, rubric.veto_floor) if any(criterion.veto for criterion in rubric.criteria) else least
-
-
-def _with_vetoes(rubric: Rubric, verdicts: Verdicts, score: RubricScore) -> RubricScore:
-    """Limit ``score`` to the rubric's ``veto_floor`` if a veto is violated."""
-    violated = tuple(
-        criterion.id
-        for criterion in rubric.criteria
-        if criterion.veto and (_share_as_desired(criterion, verdicts) or 0.0) < 1
-    )
-    if not violated or score.value is None:
-        return score
-    return replace(score, value=min(score.value, rubric.veto_floor), vetoed=violated)
 
 
 def _share_as_desired(criterion: Criterion, verdicts: Verdicts) -> float | None:

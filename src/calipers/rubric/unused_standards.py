@@ -29,7 +29,7 @@ _STANDARDS: Final = frozenset({
 _OF_TRAJECTORY: Final = _STANDARDS | {"reference", "reference_answer", "ground_truth"}
 _KEYS_OF_TRAJECTORY: Final = ("gold", "reward", "metadata", "artifacts")
 _DERIVED_ID: Final = re.compile("g[0-9a-f]{16}")
-_CHECKS: Final = "calipers.Hybrid checks them, and so does calipers score with --combine"
+_CHECKS: Final = "calipers.Hybrid with a function as checks= may use them, and calipers score --combine does"
 _INSTEAD: Final = "criteria are read from 'rubric' or 'rubrics', rules from 'constraints'"
 _MOST: Final = 200
 

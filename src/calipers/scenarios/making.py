@@ -14,17 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from calipers.backends.connect import connect
-from calipers.backends.limits.limited import Limited
-from calipers.config.flat_names import judge_arguments
-from calipers.config.grouped_options import Calls
-from calipers.config.options import options_in_group
 from calipers.criteria.checks import length_of, overlap, words_of
 from calipers.errors import BackendError, ConfigError, InputError
 from calipers.guard.injection import find_attacks
-from calipers.interfaces import Backend, FullBackend, Store
-from calipers.judging.judge import Judge, store_of
-from calipers.ledger import WritableLedger
+from calipers.judging.judge import Judge, answer_of
 from calipers.protocols.question import message_content, object_schema
 from calipers.render import compose, render
 from calipers.render.escapes import escape
@@ -100,15 +93,6 @@ class Made:
     calls: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """A connected writer of scenarios: its ``backend``, the ``store`` of its answers, and its request parameters."""
-
-    backend: FullBackend
-    store: Store
-    params: Mapping[str, Any]
-
-
 def problem_of(text: str, known: Iterable[frozenset[str]]) -> str | None:
     """Return why a scenario's text may not be used, in fixed words that never quote it; None if it may.
 
@@ -125,7 +109,7 @@ def problem_of(text: str, known: Iterable[frozenset[str]]) -> str | None:
     return "it nearly repeats another" if any(overlap(words, earlier) >= DUPLICATE for earlier in known) else None
 
 
-async def write_scenarios(task: str, count: int, writer: Writer, *, tools: Sequence[Tool] = ()) -> Made:
+async def write_scenarios(task: str, count: int, writer: Judge, *, tools: Sequence[Tool] = ()) -> Made:
     """Have ``writer`` write ``count`` scenarios for a task described in a sentence.
 
     The writer names sub-topics first. Then each round asks for what is missing, divided among the sub-topics;
@@ -160,7 +144,7 @@ class _Asking:
     """What the ``writer`` is asked about, and its calls so far."""
 
     task: str
-    writer: Writer
+    writer: Judge
     tools: tuple[Tool, ...]
     made: Made
     asked: Counter[str] = field(default_factory=Counter)
@@ -224,13 +208,13 @@ class _Asking:
         key = str(messages)
         self.asked[key] += 1
         ask = Ask(number, (), (), cause="first", sample=self.asked[key] - 1)
-        rest = {name: value for name, value in self.writer.params.items() if name != "max_tokens"}
-        return JudgeRequest(messages, (), ask, view, schema, self.writer.params.get("max_tokens"), rest)
+        calls = self.writer.settings.calls
+        return JudgeRequest(messages, (), ask, view, schema, calls.max_tokens, calls.params or {})
 
     async def _answer(self, question: JudgeRequest) -> str | None:
         self.made.calls += 1
         try:
-            answer = await self.writer.store.answer(await self.writer.store.begin(), question, self.writer.backend)
+            answer = await answer_of(self.writer, question)
         except BackendError as error:
             self.made.problems.append(f"a question to the writer failed: {error}")
             return None
@@ -265,22 +249,3 @@ def tool_names(tools: Sequence[Tool]) -> list[str]:
     """Return the names of tool definitions in OpenAI's form; a provider's own tool has the name of its type."""
     named = (tool.get("function", tool) for tool in tools)
     return [str(tool.get("name") or tool.get("type")) for tool in named if isinstance(tool, Mapping)]
-
-
-def connected_writer(
-    model: str | Backend,
-    *,
-    ledger: WritableLedger | None = None,
-    base_url: str | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> Writer:
-    """Return a writer of scenarios by a judge's name or a Backend, with the ``options`` of ``Judge.of`` for calls.
-
-    Raises ConfigError for a model that cannot be reached and for options that do not apply.
-    """
-    chosen = {"judge": model, "base_url": base_url, "ledger": ledger, **(options or {})}
-    calls: Calls = options_in_group("calls", judge_arguments(chosen).get("calls"))
-    bare = connect(model, base_url=base_url, api_key=None, timeout=calls.timeout)
-    backend = Limited(bare, attempts=calls.attempts if isinstance(model, str) else None)
-    limit = {} if calls.max_tokens is None else {"max_tokens": calls.max_tokens}
-    return Writer(backend, store_of(Judge.of(chosen)), {**limit, **(calls.params or {})})

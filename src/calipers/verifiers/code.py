@@ -72,7 +72,11 @@ class CodeTests(AnswerVerifier):
 
     def check(self, answer: str) -> Verdict:
         source = last_code_block(answer, _LANGUAGES) or answer
-        outcomes = (self.sandbox or _shared_sandbox()).run([_job(source, case) for case in self.cases])
+        jobs = [
+            Job(source, stdin=case.stdin) if isinstance(case, Run) else Job(source, case.function, (case.arguments,))
+            for case in self.cases
+        ]
+        outcomes = (self.sandbox or _shared_sandbox()).run(jobs)
         unclear = None
         for number, (case, outcome) in enumerate(zip(self.cases, outcomes, strict=True), 1):
             verdict = self._verdict(case, outcome, f"case {number} of {len(self.cases)}")
@@ -125,12 +129,6 @@ def _case(statement: ast.stmt) -> Call:
     raise InputError("write `assert f(literals) == literal`, or give the cases as Call", line=statement.lineno)
 
 
-def _job(source: str, case: Call | Run) -> Job:
-    if isinstance(case, Run):
-        return Job(source, stdin=case.stdin)
-    return Job(source, case.function, (case.arguments,))
-
-
 def _equal_results(found: Any, expected: Any, tolerance: float) -> bool:
     """Whether a tested function returned the expected value. A tuple equals a list, and True is not 1."""
     if isinstance(expected, list | tuple):
@@ -148,9 +146,7 @@ def _equal_results(found: Any, expected: Any, tolerance: float) -> bool:
         )
     if isinstance(expected, bool) or isinstance(found, bool) or expected is None:
         return found is expected
-    if isinstance(expected, complex) and isinstance(found, int | float | complex):
-        return _equal_numbers(found, expected, tolerance)
-    if isinstance(expected, float) and isinstance(found, int | float):
+    if isinstance(expected, float | complex) and isinstance(found, int | float | type(expected)):
         return _equal_numbers(found, expected, tolerance)
     return bool(found == expected)
 

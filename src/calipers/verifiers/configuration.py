@@ -34,13 +34,13 @@ def verifier_from(spec: object, *, depth: int = 0) -> Verifier:
     name, arguments = _parts(spec)
     if depth > _DEEPEST:
         raise ConfigError(f"verifiers are nested more than {_DEEPEST} levels deep; use fewer levels")
-    match name:
-        case "all_of" | "any_of":
-            return _combined(name, arguments, depth)
-        case "not":
-            opposite: Verifier = registry.VERIFIERS.find(name)(verifier_from(arguments, depth=depth + 1))
-            return opposite
     make = registry.VERIFIERS.find(name)
+    if name in ("all_of", "any_of", "not"):
+        parts = (arguments,) if name == "not" else arguments
+        if isinstance(parts, str) or not isinstance(parts, Sequence):
+            raise ConfigError(f"{name}: give a list of verifiers")
+        combined: Verifier = make(*(verifier_from(part, depth=depth + 1) for part in parts))
+        return combined
     if not isinstance(arguments, Mapping):
         raise ConfigError(f"{name}: give its arguments by name, as in {{{name!r}: {{...}}}}")
     return _built(name, make, {str(key): value for key, value in arguments.items()})
@@ -54,13 +54,6 @@ def _parts(spec: object) -> tuple[str, Any]:
             ((name, arguments),) = spec.items()
             return str(name), arguments
     raise ConfigError(f"a verifier is a name, or one name with its arguments as {{name: {{...}}}}, not {spec!r:.80}")
-
-
-def _combined(name: str, parts: Any, depth: int) -> Verifier:
-    if isinstance(parts, str) or not isinstance(parts, Sequence):
-        raise ConfigError(f"{name}: give a list of verifiers")
-    verifier: Verifier = registry.VERIFIERS.find(name)(*(verifier_from(part, depth=depth + 1) for part in parts))
-    return verifier
 
 
 def _built(name: str, make: Callable[..., Verifier], arguments: dict[str, Any]) -> Verifier:

@@ -72,14 +72,16 @@ def read_constraints(
     soft: list[str] = []
     skipped: list[str] = []
     for place, (checker, source) in enumerate(zip(checkers, functions, strict=True)):
-        tagged = tagged_checker(checker)
+        tagged = _TAG.fullmatch(checker)
         if tagged is None:
             skipped.append(f"checkers[{place}] is skipped: it begins with neither [rule] nor [llm]: {checker[:60]!r}")
-        elif tagged[0] == "llm" or rules == "judge":
-            soft.append(tagged[1])
+        elif tagged[1] == "llm" or rules == "judge":
+            soft.append(tagged[2].strip())
         elif rules == "code":
             try:
-                rule = RuleFunction(source, instruction=instruction, name=tagged[1], truthy=True, sandbox=sandbox)
+                rule = RuleFunction(
+                    source, instruction=instruction, name=tagged[2].strip(), truthy=True, sandbox=sandbox
+                )
             except InputError as error:
                 raise InputError(f"functions[{place}]: {error}") from None
             checked.append(rule)
@@ -94,12 +96,6 @@ def _object(ground_truth: str | Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(row, Mapping):
         raise InputError("ground_truth: must be an object with checkers and functions")
     return row
-
-
-def tagged_checker(checker: str) -> tuple[Literal["rule", "llm"], str] | None:
-    """Return the tag and the wording of a constraint among a row's ``checkers``; None for another tag, or without."""
-    match = _TAG.fullmatch(checker)
-    return None if match is None else ("rule" if match[1] == "rule" else "llm", match[2].strip())
 
 
 def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constraints:
@@ -188,8 +184,10 @@ def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Const
         value, place = stated.value, stated.place
     if value is None:
         return None
+    asked = [message.get("content") for message in group.context if message.get("role") == "user"]
+    instruction = asked[-1] if asked and isinstance(asked[-1], str) else ""  # which VerIF's rules take
     try:
-        return _read(json.loads(value) if isinstance(value, str) else value, _instruction_of(group), rules)
+        return _read(json.loads(value) if isinstance(value, str) else value, instruction, rules)
     except (CalipersError, ValueError) as error:
         raise InputError(f"{place}: {error}") from None
 
@@ -203,12 +201,6 @@ def _read(given: Any, asked: str, rules: RulesAs) -> Constraints:
         raise InputError("its rules have no wording for a judge: run them (code), or ignore them")
     checked = _each(given.get("rules"), "rules", verifier_from) if rules == "code" else ()
     return Constraints(checked, _each(given.get("soft"), "soft", _text))
-
-
-def _instruction_of(group: TrajectoryGroup) -> str:
-    """Return the instruction that VerIF's rules take: the last user message of the group's context."""
-    asked = [message.get("content") for message in group.context if message.get("role") == "user"]
-    return asked[-1] if asked and isinstance(asked[-1], str) else ""
 
 
 def read_rules(path: str | os.PathLike[str]) -> RuleFile:

@@ -6,9 +6,9 @@ A check without a verdict counts as not followed, and the report says how many t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from calipers.errors import InputError
 from calipers.types import Verdict
@@ -124,77 +124,44 @@ def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A response's strict and loose verdict on each instruction of its prompt."""
-
-    prompt: Prompt
-    strict: tuple[Verdict, ...]
-    loose: tuple[Verdict, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TypeResults:
-    """How often one kind of instruction was checked, and the shares (0-1) of responses that follow it."""
-
-    count: int
-    strict: float
-    loose: float
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """IFEval's accuracies (0-1): the share of responses that follow all instructions, and the share of followed
-    instructions; and the results by kind of instruction.
-    """
-
-    prompt_strict: float
-    inst_strict: float
-    prompt_loose: float
-    inst_loose: float
-    prompts: int
-    instructions: int
-    no_verdict: int
-    by_type: dict[str, TypeResults]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as ``calipers ifeval --json`` prints it."""
-        return asdict(self)
+Checked: TypeAlias = Sequence[tuple[str, Verdict, Verdict]]
+"""A response's strict and loose verdict on each instruction of its prompt, after the instruction's id."""
 
 
 def check_response(prompt: Prompt, response: Response) -> Checked:
     """Check a response against every IFEval instruction of its prompt, strictly and loosely."""
-    strict = tuple(instruction.strict(response.text) for instruction in prompt.instructions)
-    loose = tuple(instruction.loose(response.text) for instruction in prompt.instructions)
-    return Checked(prompt, strict, loose)
+    return [(asked.id, asked.strict(response.text), asked.loose(response.text)) for asked in prompt.instructions]
 
 
-def report(checked: Sequence[Checked]) -> Report:
-    """Return IFEval's report over checked responses, of which there must be some."""
-    by_type: dict[str, list[tuple[Verdict, Verdict]]] = defaultdict(list)
+def report(checked: Sequence[Checked]) -> dict[str, Any]:
+    """Return IFEval's report over checked responses, of which there must be some, as ``calipers ifeval --json`` has it.
+
+    Its accuracies (0-1) are the share of responses that follow all instructions (``prompt_strict``, ``prompt_loose``),
+    and the share of followed instructions (``inst_strict``, ``inst_loose``). ``by_type`` has the latter by instruction.
+    """
+    by_type: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for response in checked:
-        for instruction, strict, loose in zip(
-            response.prompt.instructions, response.strict, response.loose, strict=True
-        ):
-            by_type[instruction.id].append((strict, loose))
-    verdicts = [pair for pairs in by_type.values() for pair in pairs]
-    return Report(
-        prompt_strict=_share(all(verdict.met for verdict in response.strict) for response in checked),
-        inst_strict=_share(strict.met for strict, _ in verdicts),
-        prompt_loose=_share(all(verdict.met for verdict in response.loose) for response in checked),
-        inst_loose=_share(loose.met for _, loose in verdicts),
-        prompts=len(checked),
-        instructions=len(verdicts),
-        no_verdict=sum(strict.met is None for strict, _ in verdicts),
-        by_type={
-            name: TypeResults(
-                len(pairs), _share(verdict.met for verdict, _ in pairs), _share(verdict.met for _, verdict in pairs)
-            )
-            for name, pairs in sorted(by_type.items())
+        for name, strict, loose in response:
+            by_type[name].append((bool(strict.met), bool(loose.met)))
+    prompts = [(all(strict.met for _, strict, _ in one), all(loose.met for *_, loose in one)) for one in checked]
+    instructions = [verdicts for of_type in by_type.values() for verdicts in of_type]
+    prompt_strict, prompt_loose = _shares(prompts)
+    inst_strict, inst_loose = _shares(instructions)
+    return {
+        "prompt_strict": prompt_strict,
+        "inst_strict": inst_strict,
+        "prompt_loose": prompt_loose,
+        "inst_loose": inst_loose,
+        "prompts": len(checked),
+        "instructions": len(instructions),
+        "no_verdict": sum(strict.met is None for response in checked for _, strict, _ in response),
+        "by_type": {
+            name: dict(zip(("count", "strict", "loose"), (len(of_type), *_shares(of_type)), strict=True))
+            for name, of_type in sorted(by_type.items())
         },
-    )
+    }
 
 
-def _share(followed: Iterable[bool | None]) -> float:
-    outcomes = list(map(bool, followed))
-    return sum(outcomes) / len(outcomes)
+def _shares(followed: Sequence[tuple[bool, bool]]) -> Iterator[float]:
+    """Return the shares of True among strict and among loose results."""
+    return (sum(column) / len(followed) for column in zip(*followed, strict=True))

@@ -76,24 +76,11 @@ def job_message(number: int, job: Job, limits: Limits) -> dict[str, Any]:
         calls = encode_plain([list(arguments) for arguments in job.calls])
     except UnplainError as error:
         raise InputError(f"a call's arguments must be plain data, but contain {error}") from None
-    return {
-        "number": number,
-        "source": job.source,
-        "function": job.function,
-        "calls": calls,
-        "fit": job.fit,
-        "stdin": job.stdin,
-        "truthy": job.truthy,
-        "cpu": limits.cpu_seconds,
-        "wall": limits.wall_seconds,
-        "memory": limits.memory_bytes,
-    }
+    settings = {name: getattr(job, name) for name in ("source", "function", "fit", "stdin", "truthy")}
+    limited = {"cpu": limits.cpu_seconds, "wall": limits.wall_seconds, "memory": limits.memory_bytes}
+    return {"number": number, "calls": calls, **settings, **limited}
 
 
-_OBSERVED: Final[Mapping[str, OutcomeFailure]] = {
-    "cpu": "cpu", "wall": "wall", "crashed": "crashed", "forbidden": "forbidden", "unusable": "unusable",
-}  # fmt: skip
-"""Failures that the server observes from outside the job's process. ``lost`` is set by the client only."""
 _REPORTED: Final[Mapping[str, OutcomeFailure]] = {
     "raised": "raised", "exited": "exited", "forbidden": "forbidden", "unusable": "unusable",
 }  # fmt: skip
@@ -104,7 +91,7 @@ def read_outcome(reply: Mapping[str, Any]) -> Outcome:
     """Return the outcome in the fork server's reply. Its ``answer`` is validated: foreign code may have written it."""
     cpu = float(reply["cpu"])
     if "answer" not in reply:
-        return Outcome(failure=_OBSERVED[reply["failure"]], reason=reply["reason"], cpu_seconds=cpu)
+        return Outcome(failure=reply["failure"], reason=reply["reason"], cpu_seconds=cpu)
     try:
         answer = json.loads(reply["answer"])
     except ValueError:

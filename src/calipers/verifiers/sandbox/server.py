@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
 import select
 import signal
@@ -190,7 +189,3 @@ def main(settings: Mapping[str, Any]) -> None:
     gc.collect()
     gc.freeze()  # children then share these pages and do not copy them
     Server(confinement, importable, workers=settings["workers"]).serve()
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
