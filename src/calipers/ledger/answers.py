@@ -60,8 +60,8 @@ def keys_without_verdict(ledger: ReadableLedger, run: int) -> frozenset[str]:
     query = (
         "SELECT asks.key FROM asks JOIN groups ON groups.run = asks.run AND groups.position = asks.position WHERE "
         "asks.outcome IN ('rejected', 'partial') AND asks.run <> ? AND groups.result LIKE '%\"reward\":null%' "
-        'AND groups.result NOT LIKE \'%"reason":"the call is beyond the budget: %\' '
-        "AND groups.result NOT LIKE '%\"reason\":\"the group''s deadline of %'"
+        "AND NOT EXISTS (SELECT 1 FROM asks AS ended WHERE ended.run = asks.run AND ended.position = asks.position "
+        "AND ended.outcome IN ('budget', 'deadline'))"
     )
     return frozenset(key for (key,) in ledger.rows(query, (run,)))
 
