@@ -172,7 +172,9 @@ def recorded(path: Path) -> Path:
 
 
 def test_values_of_another_kind_or_size_are_named_as_damage(tmp_path: Path):
-    for number, statement in enumerate(("UPDATE groups SET source = 7", "UPDATE groups SET result = CAST(X'ff' AS TEXT)")):
+    for number, statement in enumerate(
+        ("UPDATE groups SET source = 7", "UPDATE groups SET result = CAST(X'ff' AS TEXT)")
+    ):
         path = recorded(tmp_path / f"{number}.db")
         changed(statement)(path)
         assert "groups, run 1, position 0" in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
