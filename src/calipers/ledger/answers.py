@@ -125,7 +125,8 @@ def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
         problem = "no run is recorded in it" if run is None else f"it has no run {run}; recorded runs: {runs}"
         raise LedgerError(f"{ledger.name}: {problem}.")
     number, version, settings, learned = rows[0]
-    return RecordedRun(number, version, ledger.decoded(settings, recorded_settings), ledger.decoded(learned, _objects))
+    objects = ledger.decoded(learned, lambda recorded: [require_object(value) for value in recorded])
+    return RecordedRun(number, version, ledger.decoded(settings, recorded_settings), objects)
 
 
 def require_object(recorded: Any) -> dict[str, Any]:
@@ -133,10 +134,6 @@ def require_object(recorded: Any) -> dict[str, Any]:
     if not isinstance(recorded, dict):
         raise TypeError
     return recorded
-
-
-def _objects(recorded: Any) -> list[dict[str, Any]]:
-    return [require_object(value) for value in recorded]
 
 
 _MOST_GROUPS = 2000
