@@ -196,10 +196,14 @@ def test_numbers_in_names_are_no_scale_of_0_to_1():
 
 
 def test_one_unreadable_number_loses_only_its_candidate():
+    reasons = dict.fromkeys(("null", "true"), "no number") | dict.fromkeys(("NaN", "1e9"), "no usable number")
     for raw in ('"high"', "null", "true", "NaN", "1e9", '"0.5-0.7"', '"90 (was 40)"', '"1,000"', "[]"):
         reading = extract_scores(f'{{"scores": {{"KB": {raw}, "BC": 50}}}}', IDS, scale=(0, 100))
         assert (reading.scores, reading.outcome) == ({"BC": 50.0}, "partial"), raw
-        assert "KB" in reading.missing
+        assert reasons.get(raw, "cannot be read") in reading.missing["KB"], raw
+        assert reading.reason == reading.missing["KB"]
+    both = extract_scores('{"KB": "x", "BC": "y", "AD": 50}', (*IDS, "AD"), scale=(0, 100))
+    assert both.reason == "its score cannot be read"  # once
 
 
 def test_a_single_candidate_needs_no_name_and_its_labelled_last_line_counts():

@@ -147,7 +147,7 @@ def converted(
     lines = 0
     for lines, value in rows:
         try:
-            yield convert(value)
+            yield convert(records.known_row(value))
         except InputError as error:
             placed = InputError(str(error), source=source, line=lines) if source else None
             placed = placed or InputError(f"{noun} {lines}: {error}")
@@ -162,8 +162,6 @@ def as_record(value: object) -> Record:
     """Return an object of a judgments file, checked. Raises InputError with the problem and what was expected."""
     if isinstance(value, Record):
         return value
-    if isinstance(value, str):
-        raise InputError(value)
     if not isinstance(value, Mapping) or "trajectories" in value:  # a group, or a result
         raise InputError(f"is not a judgment; expected {_SHAPE}")
     if "parsed" not in value and (outside := value.keys() & {"scores", "winner", "ranking"}):

@@ -114,12 +114,8 @@ def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
 
     Raises LedgerError, with a list of the recorded runs, if the run does not exist.
     """
-    query = "SELECT id, version, settings, learned FROM runs"
-    rows = (
-        ledger.rows(f"{query} ORDER BY id DESC LIMIT 1")
-        if run is None
-        else ledger.rows(f"{query} WHERE id = ?", (run,))
-    )
+    query = "SELECT id, version, settings, learned FROM runs WHERE id = coalesce(?, (SELECT max(id) FROM runs))"
+    rows = ledger.rows(query, (run,))
     if not rows:
         runs = ", ".join(str(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")) or "none"
         problem = "no run is recorded in it" if run is None else f"it has no run {run}; recorded runs: {runs}"

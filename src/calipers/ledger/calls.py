@@ -19,8 +19,12 @@ from calipers.interfaces import Backend, FullBackend, Store
 from calipers.types import (
     Completion,
     FailedCalls,
+    Failure,
+    GroupResult,
     JudgeRequest,
     Message,
+    Reading,
+    TrajectoryGroup,
 )
 from calipers.types.encoding import EncodedDict
 
@@ -160,6 +164,12 @@ class Unrecorded(Store):
             attach_key(error, key, meter.total)
             raise
         return replace(completion, failed=meter.total, question=key)
+
+    async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
+        """Do nothing, because a judge without a ledger records nothing."""
+
+    async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
+        """Do nothing, because a judge without a ledger records nothing."""
 
 
 async def _as_it_is(completion: Completion) -> Completion:
