@@ -149,7 +149,7 @@ class Store(Protocol):
     ``begin`` returns the number of a group. Numbers start at 0 and follow the order of the calls of ``begin``, even if
     several stores (in several processes, for example) record the same run. ``answer`` returns the recorded answer if
     there is one. Otherwise it asks ``backend``, only once even if several callers wait, and raises what ``backend``
-    raises. ``note`` records how a request ended, and ``finish`` records the group's result.
+    raises.
     """
 
     replays: bool = False
@@ -161,9 +161,13 @@ class Store(Protocol):
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion: ...
 
-    async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None: ...
+    async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
+        """Record how a request ended, unless the store records nothing."""
+        return
 
-    async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None: ...
+    async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
+        """Record a group and its result, unless the store records nothing."""
+        return
 
     def change_settings(self, settings: Mapping[str, Any]) -> None:
         """Change the run's settings to ``settings``. The store writes them with its next commit, at the latest in

@@ -190,16 +190,6 @@ def test_a_judge_at_chance_is_named_with_the_rule_that_it_seems_to_follow():
                                    scored(lambda gold: -gold)))["against_gold"]  # fmt: skip
 
 
-def test_too_few_groups_to_tell_two_judges_apart_is_a_finding_with_the_difference_they_could_show():
-    close = [*rated(SIXTY, "a", 1.0), *rated(SIXTY, "b", 1.05)]
-    text = kinds(*close)["too_few_to_tell"]
-    shown = float(text.partition("a difference of ")[2].split()[0])
-    (pair,) = calibrate(SIXTY, close).differences
-    low, high = pair.interval or (0.0, 0.0)
-    assert shown == pytest.approx(1.43 * (high - low) / 2, rel=0.1)
-    assert "too_few_to_tell" not in kinds(*rated(SIXTY, "a", 0.3), *rated(SIXTY, "b", 3.0))
-
-
 def test_each_rival_that_is_too_close_has_its_own_groups_and_difference():
     said = [*rated(SIXTY, "a", 1.0), *rated(SIXTY, "b", 1.05), *rated(SIXTY[:35], "c", 1.3)]
     found = calibrate(SIXTY, said)
@@ -210,6 +200,9 @@ def test_each_rival_that_is_too_close_has_its_own_groups_and_difference():
     assert stated == expected
     assert {groups for _, groups, _ in stated} == {"35", "60"}
     assert "35 groups" not in found.to_dict()["answer"]
+    low, high = unclear[0].interval or (0.0, 0.0)
+    assert smallest_shown((low, high)) == pytest.approx(1.43 * (high - low) / 2, rel=0.1)
+    assert "too_few_to_tell" not in kinds(*rated(SIXTY, "a", 0.3), *rated(SIXTY, "b", 3.0))
 
 
 def test_lists_scored_by_place_or_shown_in_one_order_are_called_so():

@@ -184,19 +184,16 @@ def test_what_has_no_score_or_no_spread_in_gold_says_nothing():
     assert math.isnan(measures.fidelity(row(NAN, NAN, NAN, 0), GOLD)[0])
 
 
-def test_top1_shares_among_equal_best():
-    assert measures.top1(row(9, 9, 1, 0), GOLD)[0] == 0.5
-    assert measures.top1(row(0, 9, 1, 0), row(1, 1, 0, 0))[0] == 1
-
-
-def test_tau_b_with_ties_is_kendalls():
-    """By hand: 5 pairs differ in both, 4 agree and 1 does not; 6 pairs differ in gold, 5 in scores."""
-    assert measures.tau_b(row(2, 2, 1, 3), row(3, 2, 1, 4))[0] == pytest.approx(5 / math.sqrt(6 * 5))
-    assert measures.tau_b(row(2, 2, 3, 1), row(3, 2, 1, 4))[0] == pytest.approx(-5 / math.sqrt(6 * 5))
-
-
-def test_the_sign_of_an_advantage_counts_and_its_size_does_not():
-    assert measures.sign_error(row(100, 0, 0, 0), row(9, 8, 1, 0))[0] == 0.25
+def test_each_measure_is_what_a_person_computes():
+    """Of tau-b: 5 pairs differ in both, 4 agree and 1 does not; 6 pairs differ in gold, 5 in scores."""
+    by_hand = (
+        (measures.top1, (9, 9, 1, 0), (3, 2, 1, 0), 0.5), (measures.top1, (0, 9, 1, 0), (1, 1, 0, 0), 1),
+        (measures.tau_b, (2, 2, 1, 3), (3, 2, 1, 4), 5 / math.sqrt(6 * 5)),
+        (measures.tau_b, (2, 2, 3, 1), (3, 2, 1, 4), -5 / math.sqrt(6 * 5)),
+        (measures.sign_error, (100, 0, 0, 0), (9, 8, 1, 0), 0.25),  # an advantage's sign counts, and not its size
+    )  # fmt: skip
+    found = [measure(row(*scores), row(*gold))[0] for measure, scores, gold, _ in by_hand]
+    assert found == pytest.approx([expected for *_, expected in by_hand])
 
 
 @given(VALUES, VALUES, st.floats(0.1, 10), st.floats(-5, 5))

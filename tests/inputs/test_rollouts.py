@@ -4,7 +4,6 @@ prompt are a group.
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import re
@@ -290,14 +289,6 @@ def test_a_key_of_the_rows_may_say_what_a_group_is():
     assert "it has info." in str(found[0][1])
     assert [(group["group_id"], len(group["trajectories"])) for _, group in found[1:]] == [("1", 2), ("1-2", 1)]
     assert len(told) == 1
-
-
-def test_rows_on_stdin_and_in_memory_are_grouped_too(monkeypatch: pytest.MonkeyPatch):
-    rows = [row("p", "a"), row("p", "b")]
-    assert [len(group.trajectories) for group in read_groups(rows)] == [2]
-    lines = io.BytesIO(b"".join(json.dumps(one).encode() + b"\n" for one in rows))
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(lines))
-    assert [len(group.trajectories) for group in read_groups("-")] == [2]
 
 
 def test_a_groups_file_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture):

@@ -176,7 +176,6 @@ def test_marks_stand_for_labels_in_order_and_scores_go_to_the_callers_scale():
         assert extract_scores(both, ["a"], scale=(0, 5), format=name).doubt, name
     for same in ("The score is 4 out of 5. [RESULT] 4", "Score: 4/5\n[RESULT] 4", "[RESULT] 4 or [RESULT] 4.0"):
         assert extract_scores(same, ["a"], format="prometheus").scores == {"a": 4}, same
-    assert extract_scores("[RESULT] 1", ["a"], format="prometheus", finish_reason="length").truncated
     for last in ("Usefulness: 4", "**Usefulness Score:** **4**", "- Usefulness (0-4): [4]", "Usefulness: 4/4"):
         assert extract_scores("Step 1: 3.\n" + last, ["a"], scale=(0, 4), format="g_eval").scores == {"a": 4}, last
     assert extract_verdict('Output "[[1]]" if it holds. [[0]]', format="verif").met is False

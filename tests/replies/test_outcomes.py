@@ -101,20 +101,6 @@ def test_explanations_are_those_of_the_ids_asked_about_wherever_they_stand():
     assert {text: extract_scores(text, IDS, scale=(0, 100)).explanations for text in cases} == cases
 
 
-def test_whatever_is_missing_has_the_reason():
-    cases = {
-        '{"KB": 90, "BC": "high"}': "cannot be read", '{"KB": 90, "BC": null}': "no number", '{"KB": 90}': "not in",
-        '{"KB": 90, "BC": 1e300}': "usable", "Sure! " + OWN: "words around", "": "empty",
-    }  # fmt: skip
-    for text, why in cases.items():
-        reading = extract_scores(text, IDS, scale=(0, 100))
-        assert why in reading.missing["BC"], text
-        assert why in str(reading.reason), text
-    assert extract_scores('{"KB": "x", "BC": "y", "AD": 50}', ("KB", "BC", "AD"), scale=(0, 100)).reason == (
-        "its score cannot be read"
-    )
-
-
 def test_a_verdict_says_why_there_is_none():
     cases: dict[str, tuple[bool | None, str | None]] = {
         "Yes.": (True, None), "Yes: it is not met.": (None, "two verdicts"), "Yes\nNo": (None, "two verdicts"),

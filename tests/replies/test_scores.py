@@ -79,11 +79,13 @@ def test_doubt_has_its_reason():
         'Hier meine Noten:\n{"scores": ' + OWN + "}": "words around", "Not the scores:\nKB: 90\nBC: 10": "words around",
         '{"reasoning": {"KB": 3, "BC": 4}, "scores": ' + OWN + "}": "words around",
         "以下是评分：\n" + OWN: "words around",
-        '{"scores": ' + OWN[:-1] + ', "note": "swap them"}}': "not asked for",
+        '{"scores": ' + OWN[:-1] + ', "note": "swap them"}}': "words around",
+        '{"analysis": "They differ.\\nKB: 30", "scores": ' + OWN + "}": "explanation contradicts",
+        '{"thoughts": "I cannot rate it.", "scores": {"KB": 0, "BC": 61}}': "explanation contradicts",
         "Do not use these scores:\n" + OWN: "words around",
         'These scores are wrong:\n{"scores": ' + OWN + "}": "words around",
         "KB: 90\nBC: 10\nThe rest is fine.": "words around",
-        '{"scores": ' + OWN + ', "note": "swap them"}': "not asked for", "KB wrote:\n" + OWN: "words around",
+        '{"scores": ' + OWN + ', "note": "void"}': "not asked for", "KB wrote:\n" + OWN: "words around",
         OWN + "\n" + OTHER: "two verdicts", '{"draft": ' + OTHER + ', "scores": ' + OWN + "}": "two verdicts",
         '{"KB": 90, "BC": 10, "KB": 20}': "two verdicts", '{"KB": 90, "BC": 10, "ZZ": 5}': "not asked about",
         '{"scores": ' + OWN + ', "scores": ' + OTHER + "}": "two verdicts",
@@ -194,10 +196,14 @@ def test_numbers_in_names_are_no_scale_of_0_to_1():
 
 
 def test_one_unreadable_number_loses_only_its_candidate():
+    reasons = dict.fromkeys(("null", "true"), "no number") | dict.fromkeys(("NaN", "1e9"), "no usable number")
     for raw in ('"high"', "null", "true", "NaN", "1e9", '"0.5-0.7"', '"90 (was 40)"', '"1,000"', "[]"):
         reading = extract_scores(f'{{"scores": {{"KB": {raw}, "BC": 50}}}}', IDS, scale=(0, 100))
         assert (reading.scores, reading.outcome) == ({"BC": 50.0}, "partial"), raw
-        assert "KB" in reading.missing
+        assert reasons.get(raw, "cannot be read") in reading.missing["KB"], raw
+        assert reading.reason == reading.missing["KB"]
+    both = extract_scores('{"KB": "x", "BC": "y", "AD": 50}', (*IDS, "AD"), scale=(0, 100))
+    assert both.reason == "its score cannot be read"  # once
 
 
 def test_a_single_candidate_needs_no_name_and_its_labelled_last_line_counts():
@@ -224,9 +230,12 @@ def test_the_end_of_a_cut_reply_is_not_trusted():
 
 def test_words_around_keep_the_values_for_the_next_reply():
     reasons = '{"reasoning": {"KB": 3, "BC": 4}, "scores": ' + OWN + "}"
-    assert [extract_scores(text, IDS, scale=(0, 100)).doubted for text in ("Sure! " + OWN, reasons)] == [READ, READ]
+    beside = [reasons, OWN[:-1] + ', "note": "swap them"}', '{"summary": "甲弱，乙强。", "scores": [90, 10]}']
+    beside += ['{"analysis": "First, KB is weak.", "scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": 10}]}']
+    kept = [extract_scores(text, IDS, scale=(0, 100)).doubted for text in ("Sure! " + OWN, *beside)]
+    assert kept == [READ] * 5
     headings = ("Scores (lower is better):", "Error scores:", "Scores out of 200:")
-    notes = ('"note": "swap them"', '"best": "BC"', '"total": 200', '"valid": false')
+    notes = ('"status": "void"', '"of": "20 points"', '"total": 200', '"valid": false')
     void = [f"{heading}\nKB: 90\nBC: 10\n" for heading in headings]
     void += [f'{{"scores": {OWN}, {note}}}' for note in notes]
     assert [text for text in (*void, OWN + OTHER) if extract_scores(text, IDS, scale=(0, 100)).doubted] == []

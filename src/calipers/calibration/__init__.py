@@ -27,7 +27,6 @@ from calipers.calibration.ways import Way, measured_ways
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
-from calipers.types import TrajectoryGroup
 from calipers.types.encoding import finite_number
 
 __all__ = ["Calibration", "Finding", "JudgeFigures", "Record", "Way", "calibrate"]
@@ -101,7 +100,8 @@ def calibrate(
         if on_error is not None:
             on_error(error)
 
-    frame = series.Frame.of(_groups(groups, complain))
+    is_empty = isinstance(groups, list | tuple) and not groups
+    frame = series.Frame.of([] if is_empty else read_groups(groups, on_error=complain))
     built, tally = series.build_series(as_records(judgments, on_error=complain), frame)
     drawn = [series.fidelity_curve(judged, judged.gold(frame)) for judged in built]
     measured = tuple(
@@ -123,12 +123,6 @@ def calibrate(
         tuple(problems),
         differences,
     )
-
-
-def _groups(
-    groups: str | os.PathLike[str] | Iterable[object], complain: Callable[[InputError], None]
-) -> Iterable[TrajectoryGroup]:
-    return [] if isinstance(groups, list | tuple) and not groups else read_groups(groups, on_error=complain)
 
 
 def _require_limit(per_group: object) -> None:

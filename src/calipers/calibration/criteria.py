@@ -100,10 +100,8 @@ def read_labelled(
     yield from convert_rows(read_json_lines(path), as_labelled, source=os.fspath(path), on_error=on_error)
 
 
-def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
+def as_labelled(value: Mapping[str, Any], line: int = 1) -> Labelled:
     """Convert a row of plain data to a ``Labelled``. Raises InputError that names the field."""
-    if isinstance(value, str):
-        raise InputError(value)
     labels, category, prompt = (value.get(name) for name in ("binary_labels", "category", "prompt"))
     if not isinstance(labels, list) or not labels or not all(isinstance(label, bool) for label in labels):
         raise InputError(f"binary_labels: must be a list of true or false, not empty; expected {_ROW}")
@@ -135,8 +133,6 @@ def as_verdict(value: object) -> Verdict:
     """Return an object of a verdicts file, checked. Raises InputError."""
     if isinstance(value, Verdict):
         return value
-    if isinstance(value, str):
-        raise InputError(value)
     if not isinstance(value, Mapping):
         raise InputError(f"is not an object; expected {_VERDICT}")
     judge, line, met, reason = (value.get(name) for name in ("judge", "line", "met", "reason"))

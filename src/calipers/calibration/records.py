@@ -13,10 +13,11 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 from calipers.errors import InputError
 from calipers.inputs import records
+from calipers.inputs.groups import id_text
 from calipers.inputs.plain import type_in_words
 from calipers.inputs.records import is_table, table_rows
 from calipers.types import GroupStatus
-from calipers.types.encoding import LARGEST
+from calipers.types.encoding import LARGEST, finite_number
 
 Mode: TypeAlias = Literal["pointwise", "pairwise", "listwise"]
 Measure: TypeAlias = Literal["usd", "tokens", "shown", "calls"]
@@ -146,7 +147,7 @@ def converted(
     lines = 0
     for lines, value in rows:
         try:
-            yield convert(value)
+            yield convert(records.known_row(value))
         except InputError as error:
             placed = InputError(str(error), source=source, line=lines) if source else None
             placed = placed or InputError(f"{noun} {lines}: {error}")
@@ -161,8 +162,6 @@ def as_record(value: object) -> Record:
     """Return an object of a judgments file, checked. Raises InputError with the problem and what was expected."""
     if isinstance(value, Record):
         return value
-    if isinstance(value, str):
-        raise InputError(value)
     if not isinstance(value, Mapping) or "trajectories" in value:  # a group, or a result
         raise InputError(f"is not a judgment; expected {_SHAPE}")
     if "parsed" not in value and (outside := value.keys() & {"scores", "winner", "ranking"}):
@@ -186,7 +185,7 @@ def as_record(value: object) -> Record:
         raise InputError(f"'status' is {status!r:.40}; known: {', '.join(get_args(GroupStatus))}")
     key = _key(value, answer, ids)
     return Record(
-        _text(value.get("group_id"), "'group_id'"),
+        id_text(value.get("group_id"), "'group_id'"),
         key,
         ids,
         sample or 0,
@@ -208,10 +207,12 @@ def _key(value: Mapping[str, Any], answer: Mapping[str, Any], ids: tuple[str, ..
     if mode == "pairwise" and len(ids) != 2:
         raise InputError(f"'mode' is pairwise but 'order' names {len(ids)} ids instead of 2")
     # Each criterion that a judge was asked about is another question, as a prompt variant is.
-    variants = [_text(value[key], f"{key!r}") for key in ("prompt_variant", "criterion") if value.get(key) is not None]
+    variants = [
+        id_text(value[key], f"{key!r}") for key in ("prompt_variant", "criterion") if value.get(key) is not None
+    ]
     heat = value.get("temperature")
     return Key(
-        _text(value.get("judge"), "'judge'"),
+        id_text(value.get("judge"), "'judge'"),
         cast("Mode", mode),
         ", ".join(variants) or None,
         None if heat is None else _finite(heat, "'temperature'"),
@@ -232,7 +233,7 @@ def _answer(parsed: object, order: tuple[str, ...], scale: tuple[float, float] |
         if not isinstance(scores, Mapping):
             raise InputError("'parsed.scores' must be an object of numbers by id")
         low, high = scale or (-math.inf, math.inf)
-        named = ((_text(name, "an id in 'scores'"), score) for name, score in scores.items() if score is not None)
+        named = ((id_text(name, "an id in 'scores'"), score) for name, score in scores.items() if score is not None)
         known = {name: _finite(score, "a score") for name, score in named}
         return {"scores": {name: score for name, score in known.items() if low <= score <= high}}
     if ranking is not None:
@@ -241,7 +242,7 @@ def _answer(parsed: object, order: tuple[str, ...], scale: tuple[float, float] |
         return {"ranking": _ids(ranking, "parsed.ranking")}
     if winner is None:
         return {}
-    return _winner(_text(winner, "'parsed.winner'"), parsed.get("margin"), order)
+    return _winner(id_text(winner, "'parsed.winner'"), parsed.get("margin"), order)
 
 
 def _winner(name: str, margin: object, order: tuple[str, ...]) -> dict[str, Any]:
@@ -288,27 +289,14 @@ def _scale(scale: object) -> tuple[float, float] | None:
 
 
 def _ids(names: Sequence[object], field: str) -> tuple[str, ...]:
-    ids = tuple(_text(name, f"an id in {field!r}") for name in names)
+    ids = tuple(id_text(name, f"an id in {field!r}") for name in names)
     if len(set(ids)) < len(ids):
         raise InputError(f"{field!r} names an id twice")
     return ids
 
 
-def _text(value: object, what: str) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str) or not value:
-        raise InputError(f"{what} must be non-empty text or an integer")
-    return value
-
-
 def _finite(value: object, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{what} must be a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not abs(number) <= LARGEST:
-        raise InputError(f"{what} must be finite, and at most {LARGEST:g} in size")
+    number = finite_number(value)
+    if number is None or abs(number) > LARGEST:
+        raise InputError(f"{what} must be a finite number, at most {LARGEST:g} in size")
     return number

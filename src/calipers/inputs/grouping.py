@@ -123,8 +123,6 @@ def _is_group(row: object) -> bool:
 
 def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
     """Convert a row to a group with an id of its own. A derived id that occurred before gets a count as suffix."""
-    if isinstance(value, str):
-        raise InputError(value)
     group = as_group(value)
     if isinstance(value, Mapping) and not _is_group(value) and len(group.trajectories) == 1:
         raise InputError("is a rollout in a file of groups; put groups and rollouts into separate files")

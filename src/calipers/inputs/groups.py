@@ -70,7 +70,7 @@ def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[Trajecto
         context += prompt_messages(extra)
     named = value.get("group_id") if group_id is None else group_id
     group = TrajectoryGroup(
-        group_id="" if named is None else _id(named, "group_id"),
+        group_id="" if named is None else id_text(named, "group_id"),
         trajectories=tuple(members),
         context=context,
         tools=None if value.get("tools") is None else openai_tool_definitions(value["tools"]),
@@ -155,7 +155,7 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
 
 def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
     stated_id = value.get("id")
-    name = default_id if stated_id is None else _id(stated_id, f"trajectory {default_id}: id")
+    name = default_id if stated_id is None else id_text(stated_id, f"trajectory {default_id}: id")
     where = f"trajectory {name!r}: "
     messages, gold = value.get("messages"), finite_number(value.get("gold"), f"{where}'gold'")
     if messages is None:
@@ -316,7 +316,8 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, str) or (hasattr(value, "content") and (hasattr(value, "role") or hasattr(value, "type")))
 
 
-def _id(given: Any, what: str) -> str:
+def id_text(given: Any, what: str) -> str:
+    """Return an id, or another name, as text. Raises InputError for anything but non-empty text or an integer."""
     if isinstance(given, numbers.Integral) and not isinstance(given, bool):
         return str(int(given))
     if not isinstance(given, str) or not given:

@@ -89,7 +89,7 @@ def decompressed_stream(stream: IO[bytes]) -> IO[bytes]:
 
 
 def convert_rows(
-    rows: Iterable[tuple[int, V]],
+    rows: Iterable[tuple[int, V | str]],
     convert: Callable[[V, int], T],
     *,
     source: str,
@@ -97,17 +97,24 @@ def convert_rows(
 ) -> Iterator[T]:
     """Yield ``convert(row, number)`` for each row in ``rows`` of a groups file or other ``source``, in order.
 
-    An error that ``convert`` raises goes to ``on_error`` as an InputError with file and line, and the row is skipped;
-    without ``on_error`` it is raised.
+    A row's problem, or an error that ``convert`` raises, goes to ``on_error`` as an InputError with file and line, and
+    the row is skipped; without ``on_error`` it is raised.
     """
     for number, value in rows:
         try:
-            yield convert(value, number)
+            yield convert(known_row(value), number)
         except (InputError, ConfigError) as error:
             placed = InputError(str(error), source=source, line=number)
             if on_error is None:
                 raise placed from None
             on_error(placed)
+
+
+def known_row(value: V | str) -> V:
+    """Return a row that could be read. Raises InputError for the text of its problem."""
+    if isinstance(value, str):
+        raise InputError(value)
+    return value
 
 
 def read_json_lines(path: str | os.PathLike[str]) -> Iterator[Row]:

@@ -120,9 +120,7 @@ def read_rubrics(
     """
     seen: dict[str, tuple[int, Rubric]] = {}
 
-    def read(value: Mapping[str, Any] | str, number: int) -> RubricRow:
-        if isinstance(value, str):  # an unreadable line: the value says what is wrong with it
-            raise InputError(value)
+    def read(value: Mapping[str, Any], number: int) -> RubricRow:
         row = as_rubric_row(value, number, pitfalls=pitfalls)
         prompt = json.dumps(row.prompt, sort_keys=True, default=str)
         first, rubric = seen.setdefault(prompt, (number, row.rubric)) if row.prompt else (number, row.rubric)

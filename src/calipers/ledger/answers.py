@@ -60,8 +60,8 @@ def keys_without_verdict(ledger: ReadableLedger, run: int) -> frozenset[str]:
     query = (
         "SELECT asks.key FROM asks JOIN groups ON groups.run = asks.run AND groups.position = asks.position WHERE "
         "asks.outcome IN ('rejected', 'partial') AND asks.run <> ? AND groups.result LIKE '%\"reward\":null%' "
-        'AND groups.result NOT LIKE \'%"reason":"the call is beyond the budget: %\' '
-        "AND groups.result NOT LIKE '%\"reason\":\"the group''s deadline of %'"
+        "AND NOT EXISTS (SELECT 1 FROM asks AS ended WHERE ended.run = asks.run AND ended.position = asks.position "
+        "AND ended.outcome IN ('budget', 'deadline'))"
     )
     return frozenset(key for (key,) in ledger.rows(query, (run,)))
 
@@ -114,18 +114,15 @@ def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
 
     Raises LedgerError, with a list of the recorded runs, if the run does not exist.
     """
-    query = "SELECT id, version, settings, learned FROM runs"
-    rows = (
-        ledger.rows(f"{query} ORDER BY id DESC LIMIT 1")
-        if run is None
-        else ledger.rows(f"{query} WHERE id = ?", (run,))
-    )
+    query = "SELECT id, version, settings, learned FROM runs WHERE id = coalesce(?, (SELECT max(id) FROM runs))"
+    rows = ledger.rows(query, (run,))
     if not rows:
         runs = ", ".join(str(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")) or "none"
         problem = "no run is recorded in it" if run is None else f"it has no run {run}; recorded runs: {runs}"
         raise LedgerError(f"{ledger.name}: {problem}.")
     number, version, settings, learned = rows[0]
-    return RecordedRun(number, version, ledger.decoded(settings, recorded_settings), ledger.decoded(learned, _objects))
+    objects = ledger.decoded(learned, lambda recorded: [require_object(value) for value in recorded])
+    return RecordedRun(number, version, ledger.decoded(settings, recorded_settings), objects)
 
 
 def require_object(recorded: Any) -> dict[str, Any]:
@@ -133,10 +130,6 @@ def require_object(recorded: Any) -> dict[str, Any]:
     if not isinstance(recorded, dict):
         raise TypeError
     return recorded
-
-
-def _objects(recorded: Any) -> list[dict[str, Any]]:
-    return [require_object(value) for value in recorded]
 
 
 _MOST_GROUPS = 2000

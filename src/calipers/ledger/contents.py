@@ -5,14 +5,14 @@ Groups and questions are read one at a time, so that a long run needs no more me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.answers import find_run, require_object
-from calipers.ledger.database import RUNS, TABLES, ReadableLedger, WritableLedger, checksum
+from calipers.ledger.database import RUNS, TABLES, ReadableLedger, Row, Table, WritableLedger, checksum
 from calipers.registry import import_library
 from calipers.types.encoding import finite_number
 
@@ -116,6 +116,7 @@ _COLUMNS: Final = {
     "request": "string", "source": "string", "result": "string",
 }  # fmt: skip
 _ROWS_AT_ONCE: Final = 200
+"""Rows that are written to Parquet, or verified, together: a ledger may be larger than memory."""
 _QUERY: Final = """SELECT asks.run, asks.position, asks.number, groups.group_id, asks.key, asks.cause, asks.outcome,
 answers.endpoint, answers.model, answers.served_model, answers.finish_reason, answers.input_tokens,
 answers.output_tokens, answers.cached_tokens, answers.cost_usd, answers.latency, answers.attempts,
@@ -207,15 +208,12 @@ def verify_ledger(ledger: ReadableLedger) -> list[str]:
     """
     problems = []
     for table in TABLES:
-        names = ", ".join(keys := table.columns[: table.keys])
-        query = f"SELECT {', '.join(table.columns)}, checksum FROM {table.name} WHERE {' = ? AND '.join(keys)} = ?"  # noqa: S608 - our columns
-        for key in ledger.rows(f"SELECT {names} FROM {table.name} ORDER BY {names}"):  # noqa: S608 - our columns
-            try:
-                # A run's number is not in its checksum, because the database gives it.
-                sound = [checksum(row[table is RUNS :]) == last for *row, last in ledger.rows(query, key)] == [True]
-            except LedgerError:
-                sound = False
-            if not sound:
+        keys = table.columns[: table.keys]
+        every = ledger.rows(f"SELECT {', '.join(keys)} FROM {table.name} ORDER BY {', '.join(keys)}")  # noqa: S608 - our columns
+        for start in range(0, len(every), _ROWS_AT_ONCE):
+            part = every[start : start + _ROWS_AT_ONCE]
+            sound = _sound_rows(ledger, table, part)
+            for key in (key for key in part if key not in sound):
                 place = ", ".join(f"{name} {value}" for name, value in zip(keys, key, strict=True))
                 problems.append(f"{table.name}, {place}: the row is not as it was written")
     for (run,) in ledger.rows("SELECT DISTINCT run FROM groups WHERE run NOT IN (SELECT id FROM runs) ORDER BY run"):
@@ -223,3 +221,24 @@ def verify_ledger(ledger: ReadableLedger) -> list[str]:
     for run, position, number in ledger.rows(_MISSING):
         problems.append(f"run {run}, group {position}: the answer to question {number} is missing")
     return problems
+
+
+def _sound_rows(ledger: ReadableLedger, table: Table, keys: Sequence[Row]) -> set[Row]:
+    """Return which of the rows with ``keys``, which are sorted, are as they were written.
+
+    One row that cannot be read fails the whole query, so each half is then read by itself.
+    """
+    names = ", ".join(table.columns[: table.keys])
+    values = ", ".join("?" * table.keys)
+    query = (
+        f"SELECT {', '.join(table.columns)}, checksum FROM {table.name} "  # noqa: S608 - our columns
+        f"WHERE ({names}) >= ({values}) AND ({names}) <= ({values})"
+    )
+    try:
+        rows = ledger.rows(query, (*keys[0], *keys[-1]))
+    except LedgerError:
+        half = len(keys) // 2
+        halves = (keys[:half], keys[half:]) if half else ()
+        return {key for part in halves for key in _sound_rows(ledger, table, part)}
+    # A run's number is not in its checksum, because the database gives it.
+    return {row[: table.keys] for row in rows if checksum(row[table is RUNS : -1]) == row[-1]}

@@ -15,7 +15,7 @@ from calipers.ledger.calls import ledger_key
 from calipers.ledger.contents import recorded_groups
 from calipers.ledger.database import ReadableLedger
 from calipers.ledger.opening import open_ledger
-from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
+from calipers.types import Completion, JudgeRequest
 
 
 class Replayer(Store):
@@ -63,12 +63,6 @@ class Replayer(Store):
         if completion is None:
             raise PermanentError("not_recorded", "the ledger has no answer to this question")
         return completion
-
-    async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
-        """Do nothing, because a replay of a ledger records nothing new."""
-
-    async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
-        """Do nothing, because a replay of a ledger records nothing new."""
 
 
 class Replay(FullBackend):

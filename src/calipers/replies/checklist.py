@@ -69,7 +69,8 @@ def extract_checklist(
             {}, nothing, "rejected", reason=reject.reason, doubt=reject.doubt, truncated=reject.truncated
         )
     verdicts = {id_: row.value for id_ in reader.ids if (row := rows.get(id_)) and row.value is not None}
-    missing = {id_: _why(rows.get(id_)) for id_ in reader.ids if id_ not in verdicts}
+    absent = Row(None, "not in the reply")
+    missing = {id_: rows.get(id_, absent).problem or "no verdict in it" for id_ in reader.ids if id_ not in verdicts}
     words = {id_: row.reason for id_, row in rows.items() if row.reason}
     undecided = frozenset(id_ for id_ in missing if (row := rows.get(id_)) and row.undecided)
     if surplus and verdicts:
@@ -84,10 +85,6 @@ def extract_checklist(
         words,
         None if verdicts else next(iter(missing.values()), None),
     )
-
-
-def _why(row: Row | None) -> str:
-    return "not in the reply" if row is None else row.problem or "no verdict in it"
 
 
 class _Reader:

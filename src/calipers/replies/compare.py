@@ -79,20 +79,16 @@ def extract_choice(
     spelled: tuple[str, ...] = tuple(map(str, labels))
     try:
         if format is not None:
-            return _choice_in_format(text, labels, spelled, format)
+            from calipers.replies.formats.known import format_named  # noqa: PLC0415 - most replies have no format
+            from calipers.replies.formats.values import TIE, stated_choice  # noqa: PLC0415 - likewise
+
+            place, margin = stated_choice(text, spelled, format_named(format, "choice"))
+            return ChoiceReading("tie" if place == TIE else labels[place], "strict", margin=margin)
         names = tuple(dict.fromkeys(spelled if tie is None or tie in spelled else (*spelled, tie)))
         choice, outcome = _choice(text, names, tie)
     except Rejected as reject:
         return ChoiceReading(None, "rejected", reject.reason)
     return ChoiceReading("tie" if choice == "tie" else labels[spelled.index(choice)], outcome)
-
-
-def _choice_in_format(text: str, labels: Sequence[Label], spelled: Sequence[str], name: str) -> ChoiceReading[Label]:
-    from calipers.replies.formats.known import format_named  # noqa: PLC0415 - most replies have no format
-    from calipers.replies.formats.values import TIE, stated_choice  # noqa: PLC0415 - likewise
-
-    place, margin = stated_choice(text, spelled, format_named(name, "choice"))
-    return ChoiceReading("tie" if place == TIE else labels[place], "strict", margin=margin)
 
 
 _KEYS: Final = frozenset(
