@@ -92,8 +92,6 @@ class HttpBackend(Negotiated):
         except BackendError as error:
             raise ConfigError(str(error)) from error
         failed = refusal_error(read_refusal(reply, self.peer.secrets), self.peer) if reply.status >= 400 else None
-        if failed is not None and failed.kind == "unauthorized" and not is_web_page(reply):
-            raise ConfigError(f"{self.url} asks for a valid key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
         offered = listed_models(reply)
