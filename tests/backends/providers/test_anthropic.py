@@ -33,7 +33,7 @@ def _asking(*parts: Any, **options: Any) -> JudgeRequest:
 
 
 def _read(body: Any) -> Completion:
-    return read_message(replied(body), Peer("claude-x", "KEY"), latency=0.5)
+    return read_message(replied(body), Peer("claude-x", "KEY"))
 
 
 async def test_a_question_goes_out_in_the_messages_form(faulty: FaultyServer) -> None:
