@@ -91,7 +91,7 @@ async def test_an_exit_where_nobody_waits_for_it_is_an_error_of_the_next_group()
         Auditor(lambda trajectory: QUALITY[trajectory.id], share=1.0, on_disagreement=leave),
     ):
         judge = calipers.Judge(SimulatedJudge(QUALITY), records={"watchers": [watcher]})
-        outcomes = []
+        outcomes: list[str] = []
         while not any("costs too much" in text for text in outcomes):
             outcomes.append(await outcome_of(judge))
             assert len(outcomes) < 1000

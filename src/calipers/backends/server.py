@@ -94,7 +94,9 @@ class HttpBackend(Negotiated):
             page = excerpt(reply.body.decode("utf-8", "replace"), self.peer.secrets) if is_web_page(reply) else ""
             answer = f"a web page: {page}" if page else f"HTTP {reply.status}"
             return [f"{self.url} does not list its models ({answer}).{self._address_hint}"]
-        if offered and not is_listed(self.model, offered):
+        # Also as its full tag, dated snapshot or resource name.
+        listed = rf"(?:models/)?{re.escape(self.model.removesuffix('-latest'))}(?::latest|-latest|-\d{{8}})?"
+        if offered and not any(re.fullmatch(listed, name) for name in offered):
             return [f"{self.url} does not list {self.model!r} among its models ({first_names(offered)})."]
         return []
 
@@ -144,14 +146,6 @@ def listed_models(reply: HttpReply) -> list[str] | None:
     if body.get("has_more") or any(row.get("owned_by") == "llamacpp" for row in rows):
         return []
     return [row["id"] for row in rows if isinstance(row.get("id"), str)]
-
-
-def is_listed(model: str, names: list[str]) -> bool:
-    """Return whether a server's list of models ``names`` has ``model``, also as its full tag, dated snapshot or
-    resource name.
-    """
-    listed = re.compile(rf"(?:models/)?{re.escape(model.removesuffix('-latest'))}(?::latest|-latest|-\d{{8}})?")
-    return any(listed.fullmatch(name) for name in names)
 
 
 def first_names(names: list[str]) -> str:

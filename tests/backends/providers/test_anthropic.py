@@ -90,14 +90,6 @@ def test_thinking_is_kept_apart_and_cached_tokens_are_input() -> None:
     assert completion.usage == Usage(30, 5, 20)
 
 
-def test_only_answers_that_ended_are_read() -> None:
-    ended = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length"}
-    assert {reason: _read(message("hi", stop=reason)).finish_reason for reason in ended} == ended
-    for reason in ("pause_turn", "odd"):
-        with pytest.raises(TransientError, match=reason):
-            _read(message("hi", stop=reason))
-
-
 def test_a_refusal_says_why() -> None:
     details = {"type": "refusal", "category": "cyber", "explanation": "It would help an attack."}
     with pytest.raises(PermanentError, match="declined to answer: It would help") as caught:

@@ -45,7 +45,7 @@ def test_usage_that_is_missing_or_absurd_counts_as_unknown() -> None:
 
 def test_only_answers_that_ended_by_themselves_are_read() -> None:
     kinds = {
-        "stop": ("stop", "STOP", "eos", "tool_calls", "end_turn", "normal", "stop "),
+        "stop": ("stop", "STOP", "eos", "tool_calls", "end_turn", "normal", "stop ", "stop_sequence", "tool_use"),
         "length": ("length", "max_tokens", "model_context_window_exceeded", "model_length", "max_new_tokens"),
         "unknown": (None, ""),
         "server": ("error", "network_error", "insufficient_system_resource", "abort"),

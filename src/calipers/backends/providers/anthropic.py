@@ -27,7 +27,7 @@ from calipers.backends.transport.reply import (
     reply_json,
 )
 from calipers.errors import TransientError
-from calipers.types import Completion, JudgeRequest, Message, Tool, ToolCall, text_of_calls
+from calipers.types import Completion, JudgeRequest, Message, ToolCall, text_of_calls
 from calipers.types.encoding import objects_in
 
 _VERSION = "2023-06-01"
@@ -72,7 +72,11 @@ class Anthropic(HttpBackend):
         """Return the body of a request to Anthropic's API."""
         limit = request.max_tokens or _DEFAULT_LIMIT
         body = {"model": self.model, "messages": _messages(request.messages), **_system(request.messages)}
-        body |= {"tools": [_tool(tool) for tool in request.tools]} if request.tools else {}
+        if request.tools:
+            body["tools"] = [
+                {"name": tool["name"], "description": tool["description"], "input_schema": tool["parameters"]}
+                for tool in (tool["function"] for tool in request.tools)
+            ]
         body["max_tokens"] = limit if terms.limit is None else min(limit, terms.limit)
         body |= {name: value for name, value in request.params.items() if name not in terms.refused}
         if request.schema is not None and "json_schema" not in terms.refused and not terms.plain:
@@ -126,13 +130,6 @@ def _messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
         elif message["role"] != "system":
             turns.append(_message(message))
     return turns
-
-
-def _tool(tool: Tool) -> dict[str, Any]:
-    function = tool["function"]
-    return {
-        "name": function["name"], "description": function["description"], "input_schema": function["parameters"]
-    }  # fmt: skip
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from calipers.backends.transport.reply import (
 )
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
+from calipers.types.encoding import finite_number
 
 LEVELS = (
     "0 of 9: worthless", "1 of 9", "2 of 9: poor", "3 of 9", "4 of 9: below what could be expected", "5 of 9",
@@ -131,10 +132,10 @@ def _chances(answer: Mapping[str, Any]) -> Probabilities | None:
     stated = answer["probabilities"]
     if isinstance(stated, list):
         stated = {str(row["value"]): row["probability"] for row in stated}
-    values = [stated[str(level)] for level in range(len(LEVELS))]
-    chances = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    values = [finite_number(stated[str(level)]) for level in range(len(LEVELS))]
+    chances = [value for value in values if value is not None and value >= 0]
     total = math.fsum(chances)
-    if len(chances) != len(LEVELS) or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
+    if len(chances) != len(LEVELS) or not 0.99 < total < 1.01:
         raise ValueError("not a distribution over the levels")
     return tuple(chance / total for chance in chances)
 

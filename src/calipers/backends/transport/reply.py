@@ -19,7 +19,7 @@ from calipers.backends.transport.secrets import INSTEAD
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.replies.text import condense_reply
 from calipers.types import Completion, FinishReason, Usage
-from calipers.types.encoding import printable, require_small_when_decoded, without_lone_surrogates
+from calipers.types.encoding import finite_number, printable, require_small_when_decoded, without_lone_surrogates
 
 _NATURAL = frozenset({
     "stop", "eos", "eos_token", "end_turn", "stop_sequence", "tool_call", "tool_calls", "tool_use", "function_call",
@@ -211,9 +211,8 @@ def reported_usage(stated: object) -> Usage | None:
     hit = _count(details, "cached_tokens") if isinstance(details, Mapping) else None
     sent = _count(stated, "prompt_tokens", "input_tokens")
     produced = _count(stated, "completion_tokens", "output_tokens")
-    cost = stated.get("cost")  # in dollars; one that a router does not state is unknown, not 0
-    is_number = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _ABSURD
-    dollars = float(cost) if is_number and cost is not None else None
+    cost = finite_number(stated.get("cost"))  # in dollars; one that a router does not state is unknown, not 0
+    dollars = cost if cost is not None and 0 <= cost < _ABSURD else None
     if sent is None or produced is None:
         return None if dollars is None else Usage(cost_usd=dollars)
     return Usage(sent + read + written, produced, (hit or 0) + read, dollars)
@@ -238,7 +237,5 @@ def token_count(value: object) -> int | None:
 
 def _count(stated: Mapping[str, Any], *names: str) -> int | None:
     """Return the first field among ``names`` that holds a number of tokens, which may be 0, or None."""
-    for value in map(stated.get, names):
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _ABSURD:
-            return int(value)
-    return None
+    counts = (finite_number(stated.get(name)) for name in names)
+    return next((int(count) for count in counts if count is not None and 0 <= count < _ABSURD), None)
