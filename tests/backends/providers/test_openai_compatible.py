@@ -167,9 +167,11 @@ async def test_a_missing_model_is_told_with_what_there_is_and_asked_for_once(fau
 
 
 async def test_check_spends_nothing_and_warns_of_what_looks_wrong(faulty: FaultyServer) -> None:
-    fine: tuple[Any, ...] = ([{"id": "m"}], [{"id": "m:latest"}], [], [{"id": "other", "owned_by": "llamacpp"}])
+    names = ("m", "m:latest", "m-20260101")
+    fine: tuple[Any, ...] = (*([{"id": name}] for name in names), [], [{"id": "other", "owned_by": "llamacpp"}])
+    page = Answer(body={"data": [{"id": "other"}], "has_more": True})
     odd = (Answer(body={"data": [{"id": "other"}]}), Answer(body=b"<html>"), error(404))
-    for models in (*(Answer(body={"data": rows}) for rows in fine), *odd):
+    for models in (*(Answer(body={"data": rows}) for rows in fine), page, *odd):
         faulty.get["/v1/models"] = models
         assert bool(await _judge(faulty).check()) is (models in odd), models
     assert faulty.posts == []
