@@ -58,6 +58,8 @@ def test_names_of_a_package_are_sorted_and_described(name: str):
 @pytest.mark.parametrize(("name", "heavy"), [
     ("calipers", {"aiohttp", "numpy", "rich", "click", "asyncio", "sqlite3"}),
     ("calipers.verifiers", {"subprocess", "asyncio", "jsonschema", "decimal"}),
+    ("calipers.trainers.art", {"art", "litellm", "openai", "aiohttp", "polars"}),
+    ("calipers.trainers.verl", {"verl", "ray", "torch", "omegaconf"}),
 ])  # fmt: skip
 def test_importing_a_package_imports_nothing_heavy(name: str, heavy: set[str]):
     code = f"import sys, {name}; print(*sorted({heavy} & set(sys.modules)))"

@@ -14,7 +14,7 @@ import calipers
 from backends.asking import SCHEMA, at_once, question, replied
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.limited import Limited
-from calipers.backends.negotiation import KnownWindow, Negotiated, Step, Terms, step_down
+from calipers.backends.negotiation import KnownWindow, Negotiated, Terms, step_down
 from calipers.backends.providers.anthropic import plain_schema
 from calipers.backends.providers.openai_compatible import chat_body
 from calipers.backends.transport.refusals import read_refusal
@@ -33,7 +33,7 @@ def body_of(*refused: str, newer: bool = False, limit: int | None = None, schema
     return chat_body(question(schema=schema, params=PARAMS), terms, model="m", newer_names=newer)
 
 
-def step(status: int, said: Any, body: dict[str, Any] | None = None) -> Step | None:
+def step(status: int, said: Any, body: dict[str, Any] | None = None) -> Terms | None:
     answer = {"error": {"message": said}} if isinstance(said, str) else said
     refusal = read_refusal(replied(answer, status=status), ())
     return step_down(refusal, body or body_of(), Negotiated.required)
@@ -61,15 +61,15 @@ def test_a_refusal_leaves_out_what_it_names_and_nothing_else() -> None:
     for line in NEGOTIABLE.read_text(encoding="utf-8").splitlines():
         case = json.loads(line)
         left_out, limit = frozenset(case.get("leave_out", ())), case.get("limit")
-        wanted = Step(left_out, limit=limit) if left_out or limit else None
+        wanted = Terms(left_out, limit=limit) if left_out or limit else None
         if (found := step(case["status"], case["body"])) != wanted:
             wrong.append((line, found))
     assert not wrong
     refused = "'response_format.type' must be 'text'"
-    assert step(400, refused, body_of("json_schema")) == Step(frozenset({"json_object"}))
+    assert step(400, refused, body_of("json_schema")) == Terms(frozenset({"json_object"}))
     assert step(400, refused, body_of("json_schema", "json_object")) is None
     fewer = {"model": "m", "logprobs": True, "top_logprobs": 20}
-    assert step(400, "top_logprobs must be at most 5", fewer) == Step(frozenset({"top_logprobs"}))
+    assert step(400, "top_logprobs must be at most 5", fewer) == Terms(frozenset({"top_logprobs"}))
 
 
 @given(st.text(max_size=200), st.sampled_from([400, 404, 422, 500]))

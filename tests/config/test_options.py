@@ -116,6 +116,7 @@ def test_a_name_there_is_not_is_told_the_nearest() -> None:
         ({"model": "openai/gpt-5"}, "Did you mean judge?"),
         ({"api_base": "http://gpu1/v1"}, "Did you mean base_url? Then write base_url="),
         ({"calls": {"params": {"api_base": "http://x"}}}, "use base_url= instead"),
+        ({"calls": {"params": {"odd": float("nan")}}}, "cannot be written as JSON"),
         ({"max_retries": 2}, 'Did you mean attempts? Then write calls={"attempts": ...}'),
         ({"retries": 2}, "no argument 'retries'. If it is a parameter"),  # and not orders
         ({"calls": {"tiemout": 2}}, "calls: 'tiemout' is unknown. Did you mean timeout?"),

@@ -9,6 +9,7 @@ import pytest
 
 import calipers
 from calipers.errors import CalipersError
+from calipers.judging.audit import Auditor
 from calipers.monitoring.alarms import Alarm
 from calipers.monitoring.monitor import Monitor
 from calipers.testing import SimulatedJudge
@@ -81,3 +82,17 @@ async def test_an_exit_of_a_users_function_is_an_error_and_no_end_of_the_event_l
     }
     outcomes = {name: await outcome_of(judge) for name, judge in judges.items()}
     assert {name: text for name, text in outcomes.items() if "costs too much" not in text} == {}
+
+
+async def test_an_exit_where_nobody_waits_for_it_is_an_error_of_the_next_group() -> None:
+    alarm = Alarm("judge/groups", above=0, groups=1)
+    for watcher in (
+        Monitor(every=1, alarms=[alarm], on_alarm=leave, quiet=True, in_pieces=True),
+        Auditor(lambda trajectory: QUALITY[trajectory.id], share=1.0, on_disagreement=leave),
+    ):
+        judge = calipers.Judge(SimulatedJudge(QUALITY), records={"watchers": [watcher]})
+        outcomes: list[str] = []
+        while not any("costs too much" in text for text in outcomes):
+            outcomes.append(await outcome_of(judge))
+            assert len(outcomes) < 1000
+            await asyncio.sleep(0.001)

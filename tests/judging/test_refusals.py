@@ -143,9 +143,9 @@ def vllm_at(url: str, **settings: Any) -> calipers.Judge:
 
 async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(faulty: FaultyServer) -> None:
     cases: list[tuple[Answer, str]] = [
-        (error(401, "no"), "asks for a valid key: check VLLM_API_KEY"),
+        (error(401, "no"), r"The key is not accepted: check VLLM_API_KEY \(it is not set\)"),
         (replace(PAGE, status=403), "A proxy or a firewall stands in between: check HTTP_PROXY"),
-        (replace(PAGE, status=407), "A proxy or a firewall stands in between: check HTTP_PROXY"),
+        (error(407, "no"), "A proxy or a firewall stands in between: check HTTP_PROXY"),
         (TLS, "should begin with https://"),
     ]
     for models, words in cases:

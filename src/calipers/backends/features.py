@@ -62,28 +62,18 @@ _TO_JUDGE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a candidate did, for a judge in this process.
-
-    ``answer`` is the assistant's text after the last tool result, or its last text; ``speech`` is all its text.
-    ``failed`` says of each tool result whether it is an error.
-    """
-
-    answer: str
-    speech: str
-    failed: tuple[bool, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Measured:
-    """A candidate's feature values, in the order of FEATURES, the counts that an explanation mentions, what it did, and
-    its task.
+    """A candidate for a judge in this process: its feature values in the order of FEATURES, and what they are from.
+
+    ``counts`` are those that an explanation mentions. ``answer`` is the assistant's text after the last tool result, or
+    its last text. ``has_tools`` is True if it used a tool.
     """
 
     values: tuple[float, ...]
     counts: Mapping[str, tuple[int, int]]
-    evidence: Evidence
+    answer: str
     task: str
+    has_tools: bool
 
 
 # --- what a candidate did ---------------------------------------------------------------------------------------------
@@ -110,8 +100,8 @@ def _task_text(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
     return _shortened("\n".join(asked))
 
 
-def _read_evidence(messages: Sequence[Message]) -> Evidence:
-    """Return what a candidate did, from its own messages."""
+def _read_own(messages: Sequence[Message]) -> tuple[str, str, list[bool]]:
+    """Return a candidate's answer, all its text, and for each tool result whether it is an error."""
     seen = messages if len(messages) <= _MESSAGES else [*messages[:32], *messages[-(_MESSAGES - 32) :]]
     spoken, after, failed = list[str](), list[str](), list[bool]()
     for message in seen:
@@ -122,7 +112,7 @@ def _read_evidence(messages: Sequence[Message]) -> Evidence:
         elif role == "assistant" and text:
             spoken.append(text)
             after.append(text)
-    return Evidence("\n".join(after or spoken[-1:]), _shortened("\n".join(spoken), 8 * _CHARACTERS), tuple(failed))
+    return "\n".join(after or spoken[-1:]), _shortened("\n".join(spoken), 8 * _CHARACTERS), failed
 
 
 def _text(message: Message) -> str:
@@ -184,32 +174,32 @@ def measure_features(
     """
     start = _own_start(candidates, prefix_length)
     weights = list(copies) if copies is not None else [1] * len(candidates)
-    evidence = [_read_evidence(messages[start:]) for messages in candidates]
+    own = [_read_own(messages[start:]) for messages in candidates]
     tasks = [_task_text(messages[:start], messages[start:]) for messages in candidates]
-    answers = [words(shown.answer) for shown in evidence]
+    answers = [words(answer) for answer, *_ in own]
     lengths = [math.log(1 + len(tokens)) for tokens in answers]
     mean = math.fsum(n * length for n, length in zip(weights, lengths, strict=True)) / max(1, sum(weights))
     centrality = _agreement([terms(tokens) for tokens in answers], weights)
-    numbers = [_numbers(shown.answer) - _numbers(task) for shown, task in zip(evidence, tasks, strict=True)]
+    numbers = [_numbers(answer) - _numbers(task) for (answer, *_), task in zip(own, tasks, strict=True)]
     figures = _agreement(numbers, weights)
     measured = []
-    for i, (shown, task) in enumerate(zip(evidence, tasks, strict=True)):
+    for i, ((answer, speech, failed), task) in enumerate(zip(own, tasks, strict=True)):
         asked = terms(words(task))
         counts = {
-            "coverage": (len(terms(words(shown.speech)) & asked), len(asked)),
-            "tool_errors": (sum(shown.failed), len(shown.failed)),
-            "wrong_sums": _wrong_sums(shown.answer),
+            "coverage": (len(terms(words(speech)) & asked), len(asked)),
+            "tool_errors": (sum(failed), len(failed)),
+            "wrong_sums": _wrong_sums(answer),
         }
         values = {name: part / whole if whole else 0.0 for name, (part, whole) in counts.items()} | {
-            "silent": float(not shown.answer),
-            "refusal": float(bool(_REFUSAL.search(_plain(shown.answer[:300])))),
+            "silent": float(not answer),
+            "refusal": float(bool(_REFUSAL.search(_plain(answer[:300])))),
             # Below half the group's mean length.
             "scant": max(0.0, min(1.0, (mean - lengths[i]) / math.log(4) - 0.5)),
             "centrality": centrality[i],
             "figures": figures[i],
-            "addresses_judge": float(bool(_TO_JUDGE.search(_plain(shown.speech)))),
+            "addresses_judge": float(bool(_TO_JUDGE.search(_plain(speech)))),
         }
-        measured.append(Measured(tuple(values[name] for name in FEATURES), counts, shown, task))
+        measured.append(Measured(tuple(values[name] for name in FEATURES), counts, answer, task, bool(failed)))
     return tuple(measured)
 
 

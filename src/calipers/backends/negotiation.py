@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, ClassVar, Final, Literal
 
-from calipers.backends.transport.refusals import Refusal, read_refusal, refuses_images
-from calipers.backends.transport.reply import HttpReply
+from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error, refuses_images
+from calipers.backends.transport.reply import HttpReply, Peer
+from calipers.errors import BackendError
 from calipers.interfaces import FullBackend
 from calipers.render import BYTES_PER_TOKEN
-from calipers.types import FailedCall, JudgeRequest, Usage, Window
+from calipers.types import Completion, FailedCall, JudgeRequest, Usage, Window
 
 _log = logging.getLogger("calipers.negotiation")
 
@@ -63,17 +66,14 @@ class Terms:
     plain: bool = False
 
 
-Frame = Callable[[Terms], dict[str, Any]]
-"""Returns a request body that asks for everything that the terms allow."""
-Send = Callable[[Mapping[str, Any]], Awaitable[HttpReply]]
-
-
 class Negotiated(FullBackend):
-    """Sends requests to ``model`` without what its server refused.
+    """Sends requests to ``model`` without what its server refused. Each API has a subclass with ``body`` and ``read``.
 
     ``forms`` are the structured outputs that may be requested, the strictest first. Fields in ``required`` are never
     left out.
     """
+
+    peer: Peer
 
     forms: ClassVar[tuple[Form, ...]] = ()
     required: ClassVar[frozenset[str]] = frozenset({"model", "messages", "tools"})
@@ -91,37 +91,51 @@ class Negotiated(FullBackend):
         """Start with the refusals that an earlier run learned about the server."""
         self.refused |= {str(name) for name in known.get("refused", ())}
 
-    async def _negotiate(
-        self, request: JudgeRequest, frame: Frame, send: Send, *, secrets: tuple[str, ...]
-    ) -> HttpReply | Refusal:
-        """Send bodies from ``frame`` until the server accepts one, and return that reply or the last refusal.
+    @abstractmethod
+    def body(self, request: JudgeRequest, terms: Terms) -> dict[str, Any]:
+        """Return the body of a request to the judge's server that asks for everything that ``terms`` allow."""
+
+    @abstractmethod
+    def read(self, request: JudgeRequest, reply: HttpReply) -> Completion:
+        """Return the answer in a server's 200 reply. Raises BackendError if there is none."""
+
+    @abstractmethod
+    async def send(self, body: Mapping[str, Any]) -> HttpReply:
+        """Send a body to the judge's server, and return its reply, whatever the status. Raises BackendError."""
+
+    async def error_for(self, refusal: Refusal) -> BackendError:
+        """Return the error for a server's last refusal of a request."""
+        return refusal_error(refusal, self.peer)
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """Return the answer of the judge's server; ``latency`` is in seconds, including repeats after refusals. Raises
+        BackendError.
 
         A refusal is remembered only if a request without the refused parts succeeded. So a single unexplained 400 does
         not cost a run its structured output. Every refusal but the last is reported to the request's
         ``on_failed_call``.
         """
-        terms, refusal = Terms(self.refused), None
-        left_out: frozenset[str] = frozenset()
+        started, terms, refusal = perf_counter(), Terms(self.refused), None
         for _ in range(_MOST_STEPS):
-            body = frame(terms)
-            reply = await send(body)
+            body = self.body(request, terms)
+            reply = await self.send(body)
             if refusal is not None and request.on_failed_call is not None:
                 request.on_failed_call(FailedCall("bad_request", refusal.usage or Usage(cost_usd=0.0)))
             if reply.status == 200:
-                if new := left_out - self.refused:
+                if new := terms.refused - self.refused:
                     self._remember(new, request.params)
-                return reply
-            refusal = read_refusal(reply, secrets)
+                return replace(self.read(request, reply), latency=perf_counter() - started)
+            refusal = read_refusal(reply, self.peer.secrets)
             if _GARBLED.search(refusal.prose) and not terms.plain:
                 terms = replace(terms, plain=True)
                 continue
             less = step_down(refusal, body, self.required)
             if less is None:
-                return refusal
-            left_out |= less.refused
-            terms = replace(terms, refused=terms.refused | less.refused | self.refused, limit=less.limit or terms.limit)
+                break
+            refused = terms.refused | less.refused | self.refused
+            terms = Terms(refused, less.limit or terms.limit, terms.plain)
         assert refusal is not None  # noqa: S101 - the loop ran, and every turn of it that ends here sets it
-        return refusal
+        raise await self.error_for(refusal)
 
     def _remember(self, new: frozenset[str], params: Mapping[str, Any]) -> None:
         """Remember what a request that succeeded left out; a parameter that the user set is worth a warning."""
@@ -134,16 +148,9 @@ class Negotiated(FullBackend):
 # --- what to leave out ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The changes with which to send a refused request again: names to omit, and at most ``limit`` output tokens."""
-
-    refused: frozenset[str] = frozenset()
-    limit: int | None = None
-
-
-def step_down(refusal: Refusal, body: Mapping[str, Any], required: AbstractSet[str]) -> Step | None:
-    """Return the Step after a server's ``refusal`` of the request ``body``, or None if it names nothing that was sent.
+def step_down(refusal: Refusal, body: Mapping[str, Any], required: AbstractSet[str]) -> Terms | None:
+    """Return what to leave out of the request ``body`` after a server's ``refusal``, and the limit of its output; None
+    if it names nothing that was sent.
 
     Only the server's own fields and prose count. Its echo of the request does not, because candidates wrote part of it.
     """
@@ -152,11 +159,11 @@ def step_down(refusal: Refusal, body: Mapping[str, Any], required: AbstractSet[s
     if refusal.status >= 500 and not _LOOKS_LIKE_REFUSAL.search(refusal.prose):
         return None  # an ordinary failure, whose text may mention any parameter
     if (limit := _smaller_limit(refusal, body)) is not None:
-        return Step(limit=limit)
+        return Terms(limit=limit)
     if refusal.status == 404 and "endpoints found" not in refusal.prose:
         return None
     if not body.get("stream") and _ONLY_STREAMS.search(refusal.prose):
-        return Step(frozenset({"unstreamed"}))
+        return Terms(frozenset({"unstreamed"}))
     form = _form_in(body)
     fields = frozenset({"response_format", "output_config"}) if form else frozenset[str]()
     left_out = {name for name in body.keys() - required - fields if _is_mentioned(name, refusal)}
@@ -164,7 +171,7 @@ def step_down(refusal: Refusal, body: Mapping[str, Any], required: AbstractSet[s
         refusal.names & {*fields, "json_schema", "schema", "format"} or _STRUCTURED.search(refusal.prose)
     ):
         left_out.add(form)
-    return Step(frozenset(left_out)) if left_out else None
+    return Terms(frozenset(left_out)) if left_out else None
 
 
 def _form_in(body: Mapping[str, Any]) -> Form | None:

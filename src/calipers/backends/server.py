@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
-from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from calipers.backends.negotiation import Frame, Negotiated
+from calipers.backends.negotiation import Negotiated
 from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
 from calipers.backends.transport.secrets import secrets_in
-from calipers.errors import BackendError, ConfigError, PermanentError
-from calipers.types import JudgeRequest
+from calipers.errors import BackendError, ConfigError
 from calipers.types.encoding import objects_in, require_small_when_decoded, to_json
 
 if TYPE_CHECKING:
@@ -31,7 +29,6 @@ class HttpBackend(Negotiated):
     Errors name ``api_key_env`` as the key's source and never show a key. ``routing`` are body parameters for every
     request with structured output. ``refused`` is what an earlier run learned. Raises ConfigError for an address or a
     header that cannot work.
-    Each API has a subclass whose ``complete`` writes a request body and reads the reply.
     """
 
     path: ClassVar[str]
@@ -50,8 +47,6 @@ class HttpBackend(Negotiated):
     ) -> None:
         super().__init__(model, refused=refused)
         parts = _checked_url(self.address(base_url), self.path)
-        if not timeout > 0:
-            raise ConfigError(f"timeout must be more than 0 seconds, not {timeout!r}.")
         server, path = parts.netloc.rpartition("@")[2], parts.path.rstrip("/")
         self.host = parts.hostname or ""
         self.url = self.endpoint = urlunsplit((parts.scheme, server, path, "", ""))
@@ -92,8 +87,6 @@ class HttpBackend(Negotiated):
         except BackendError as error:
             raise ConfigError(str(error)) from error
         failed = refusal_error(read_refusal(reply, self.peer.secrets), self.peer) if reply.status >= 400 else None
-        if failed is not None and failed.kind == "unauthorized" and not is_web_page(reply):
-            raise ConfigError(f"{self.url} asks for a valid key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
         offered = listed_models(reply)
@@ -101,7 +94,9 @@ class HttpBackend(Negotiated):
             page = excerpt(reply.body.decode("utf-8", "replace"), self.peer.secrets) if is_web_page(reply) else ""
             answer = f"a web page: {page}" if page else f"HTTP {reply.status}"
             return [f"{self.url} does not list its models ({answer}).{self._address_hint}"]
-        if offered and not is_listed(self.model, offered):
+        # Also as its full tag, dated snapshot or resource name.
+        listed = rf"(?:models/)?{re.escape(self.model.removesuffix('-latest'))}(?::latest|-latest|-\d{{8}})?"
+        if offered and not any(re.fullmatch(listed, name) for name in offered):
             return [f"{self.url} does not list {self.model!r} among its models ({first_names(offered)})."]
         return []
 
@@ -110,19 +105,13 @@ class HttpBackend(Negotiated):
         if self._http.cache_info().currsize:
             await self._http().aclose()
 
-    async def _accepted(self, request: JudgeRequest, frame: Frame) -> HttpReply:
-        """Return the first 200 reply to the bodies that ``frame`` writes for ``request``. Raises BackendError."""
-        settled = await self._negotiate(request, frame, self._post, secrets=self.peer.secrets)
-        if isinstance(settled, Refusal):
-            raise await self._error(settled)
-        return settled
+    async def send(self, body: Mapping[str, Any]) -> HttpReply:
+        """Send a body to the judge's server, and return its reply, whatever the status. Raises BackendError."""
+        return await self._http().request("POST", self.path, body=to_json(body, lone="replace"))
 
-    def _post(self, body: Mapping[str, Any]) -> Awaitable[HttpReply]:
-        return self._http().request("POST", self.path, body=_encoded(body))
-
-    async def _error(self, refusal: Refusal) -> BackendError:
-        """Return the BackendError for a refusal; where the model was not found, it lists what the server offers."""
-        error = refusal_error(refusal, self.peer)
+    async def error_for(self, refusal: Refusal) -> BackendError:
+        """Return the error for a server's refusal; where the model was not found, it lists what the server offers."""
+        error = await super().error_for(refusal)
         if error.kind != "not_found" or refusal.location is not None:
             return error
         if self._models_hint is None:
@@ -159,14 +148,6 @@ def listed_models(reply: HttpReply) -> list[str] | None:
     return [row["id"] for row in rows if isinstance(row.get("id"), str)]
 
 
-def is_listed(model: str, names: list[str]) -> bool:
-    """Return whether a server's list of models ``names`` has ``model``, also as its full tag, dated snapshot or
-    resource name.
-    """
-    listed = re.compile(rf"(?:models/)?{re.escape(model.removesuffix('-latest'))}(?::latest|-latest|-\d{{8}})?")
-    return any(listed.fullmatch(name) for name in names)
-
-
 def first_names(names: list[str]) -> str:
     """Return the first five of a server's model names as text, and how many more there are."""
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
@@ -179,15 +160,6 @@ def _client(url: str, headers: Mapping[str, str], timeout: float) -> HttpClient:
     from calipers.backends.transport.http import HttpClient  # noqa: PLC0415 - aiohttp takes 0.1 s to import
 
     return HttpClient(url, headers=headers, timeout=timeout)
-
-
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    if odd := [name for name, value in body.items() if type(value) is float and not isfinite(value)]:
-        raise PermanentError("bad_request", f"The request cannot be written as JSON: {', '.join(odd)} is no number")
-    try:
-        return to_json(body, lone="replace")
-    except (TypeError, ValueError) as error:
-        raise PermanentError("bad_request", f"The request cannot be written as JSON: {error}") from error
 
 
 def _checked_url(base_url: str, path: str) -> SplitResult:

@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import Any, Final, Self, TypeAlias
 
 from calipers.config.arguments import require_callable, require_share_of_groups, require_whole
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, without_exit
 from calipers.judging.judge import Judge
 from calipers.ledger import group_digest
 from calipers.monitoring.alarms import Rise
@@ -59,6 +59,7 @@ class Auditor:
 
     An alarm begins when disagreement rises. It is printed, it is in the results' ``warnings``, and ``on_alarm`` is
     called with the summary. On the audit's thread, ``on_disagreement`` is called with each group's disagreement (0-1).
+    What either of them raises is raised for the next group, or by ``close``.
     ``review`` collects disputed groups. Call ``close``, or use the Auditor in a ``with`` statement, to finish the
     queue. Raises ConfigError for options that cannot work.
     """
@@ -80,12 +81,14 @@ class Auditor:
         if not isinstance(second, Judge) and not callable(second):
             raise ConfigError(f"{second!r} is neither a Judge nor a check (a function of a trajectory)")
         self._second, self._share, self._seed, self._rise = second, share, seed, Rise()
-        self._on_disagreement, self._on_alarm, self._review = on_disagreement, on_alarm, review
+        self._on_disagreement, self._on_alarm = (call and without_exit(call) for call in (on_disagreement, on_alarm))
+        self._review = review
         self._waiting: queue.Queue[tuple[TrajectoryGroup, GroupResult] | None] = queue.Queue(MOST_WAITING)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
         self._alarm: str | None = None
+        self._raised: Exception | None = None
         self._summary = AuditSummary()
 
     @property
@@ -96,8 +99,9 @@ class Auditor:
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
         """Offer a finished group to the audit, and return its result, with a warning of the last alarm.
 
-        Never waits, never raises.
+        Never waits, and raises only what ``on_alarm`` or ``on_disagreement`` raised.
         """
+        self._raise()
         if self._review is not None:
             self._review.seen(group, result)
         if not self._closed and self._is_drawn(group, result):
@@ -121,6 +125,7 @@ class Auditor:
         except queue.Full:
             return  # the work hangs; its thread is a daemon and ends with the process
         thread.join(timeout)
+        self._raise()
 
     def __enter__(self) -> Self:
         return self
@@ -166,8 +171,7 @@ class Auditor:
         self._compared(by)
         if self._review is not None:
             self._review.disputed(group, result, opinion, by=by)
-        if self._on_disagreement is not None:
-            self._on_disagreement(by)
+        self._call(self._on_disagreement, by)
 
     def _compared(self, by: float) -> None:
         old = self._summary
@@ -181,8 +185,19 @@ class Auditor:
         since = f"since its group {compared}, the audit disagrees more with the rewards"
         self._alarm = f"alarm: {since}: look for reward hacking"
         sys.stderr.write(f"[calipers] {self._alarm}\n")
-        if self._on_alarm is not None:
-            self._on_alarm(self._summary)
+        self._call(self._on_alarm, self._summary)
+
+    def _call(self, handler: Callable[[Any], object] | None, value: object) -> None:
+        try:
+            if handler is not None:
+                handler(value)
+        except Exception as error:  # noqa: BLE001 - raised where somebody waits, unlike in this thread
+            self._raised = error
+
+    def _raise(self) -> None:
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
 
     def _note(self, **found: Any) -> None:
         """Add to the summary's counts, and set its other fields."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
+from calipers.errors import without_exit
 from calipers.monitoring.alarms import DEFAULT_ALARMS, Alarm, crossed_alarms
 from calipers.monitoring.answers import Answer, answer_for_metrics
 from calipers.monitoring.health import health_in_steps
@@ -64,12 +65,13 @@ class Monitor:
         require_callable(on_alarm=on_alarm)
         self._alarms = tuple(alarms)
         self._every = every
-        self._on_alarm = on_alarm
+        self._on_alarm = on_alarm and without_exit(on_alarm)
         self._quiet = quiet
         self._batches = batches
         self._in_pieces = in_pieces
         self._newest = NewestVersion()
         self._checking: asyncio.Task[None] | None = None
+        self._raised: Exception | None = None
         self._lock = threading.Lock()
         self._pending: dict[str, list[Answer]] = defaultdict(list)
         self._window: deque[_Seen] = deque(maxlen=window)
@@ -90,8 +92,11 @@ class Monitor:
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:  # noqa: ARG002 - the interface requires it
         """Record a group's result for the health metrics, and return the result with the current alarms among its
-        warnings.
+        warnings. Raises what ``on_alarm`` raised; with ``in_pieces``, for the next group.
         """
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
         with self._lock:
             finished = _Seen(self._newest.dated(result), tuple(self._pending.pop(result.group_id, ())))
             self._window.append(finished)
@@ -134,7 +139,11 @@ class Monitor:
         return _health_in_steps(seen, disagreements)
 
     async def _check_alarms_in_pieces(self) -> None:
-        self._check_alarms(await self.metrics_in_pieces())
+        metrics = await self.metrics_in_pieces()
+        try:
+            self._check_alarms(metrics)
+        except Exception as error:  # noqa: BLE001 - raised for the next group: nobody awaits this task
+            self._raised = error
 
     def _check_alarms(self, metrics: Mapping[str, float]) -> None:
         lasting, _ = crossed_alarms(metrics, self._alarms)

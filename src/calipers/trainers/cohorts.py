@@ -160,7 +160,8 @@ class Cohorts:
             try:
                 _require_fit(key, joined, trajectory, group or {})
             except InputError:
-                self._lose(key, joined)
+                joined.lost += 1
+                self._close_if_complete(key, joined)
                 raise
             entered = _Member(trajectory, loop.create_future())
             joined.members.append(entered)
@@ -179,7 +180,9 @@ class Cohorts:
         if key not in self._groups and closed is not None and closed.stragglers:
             closed.stragglers -= 1
         else:
-            self._lose(key, self._open(key, size))
+            group = self._open(key, size)
+            group.lost += 1
+            self._close_if_complete(key, group)
 
     def _bind(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
@@ -232,10 +235,6 @@ class Cohorts:
                 f"group {_shown(key)!r} has {group.size} members, but this member joins a group of {wanted}"
             )
         return group
-
-    def _lose(self, key: Hashable, group: _Group) -> None:
-        group.lost += 1
-        self._close_if_complete(key, group)
 
     def _close_if_complete(self, key: Hashable, group: _Group) -> None:
         if group.missing == 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from calipers.registry import import_library
@@ -72,13 +73,11 @@ def agent_executor(
     return AgentExecutor
 
 
+@dataclass(slots=True, eq=False)
 class CallGroup:
     """The rollouts that one call of OpenRLHF starts: a key that no other group has, and their number."""
 
-    __slots__ = ("size",)
-
-    def __init__(self) -> None:
-        self.size = 0
+    size: int = 0
 
 
 def current_group(calls: dict[Any, CallGroup]) -> CallGroup:

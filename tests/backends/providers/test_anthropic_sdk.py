@@ -9,6 +9,7 @@ import pytest
 
 from backends.asking import question, replied, require_fields
 from calipers.backends.providers.anthropic import Anthropic, read_message
+from calipers.backends.providers.known import request_target
 from calipers.backends.transport.reply import Peer, finish_reason_of
 from servers.faulty_server import Answer, FaultyServer
 from servers.tongues import message
@@ -47,3 +48,10 @@ async def test_every_field_we_send_is_one_the_sdk_sends(faulty: FaultyServer) ->
 def test_a_message_of_the_sdk_is_read() -> None:
     body = sdk.types.Message.model_validate(message("hi")).model_dump(mode="json")
     assert read_message(replied(body), Peer("m", "K")).text == "hi"
+
+
+def test_judges_are_asked_where_the_sdk_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    for value in ("https://gw.example", "https://gw.example/deep/"):
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", value)
+        assert request_target("anthropic").url == str(sdk.Anthropic().base_url).rstrip("/")

@@ -16,7 +16,7 @@ PEER = Peer("m", "KEY", ("s3cret-value",))
 
 
 def _read(body: Any, kind: str = "application/json") -> Completion:
-    return read_chat_reply(replied(body, Content_Type=kind), PEER, latency=0.5)
+    return read_chat_reply(replied(body, Content_Type=kind), PEER)
 
 
 def _chat(content: Any = "hi", finish: Any = "stop", **more: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def _failure(body: Any, kind: str = "application/json") -> BackendError:
 def test_text_model_usage_and_latency_are_taken() -> None:
     usage = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}, "cost": 0.01}
     completion = _read({**_chat("hi", reasoning_content="hm"), "model": "real", "usage": usage})
-    assert completion == Completion("hi", "stop", "hm", "real", Usage(7, 3, 5, 0.01), 0.5)
+    assert completion == Completion("hi", "stop", "hm", "real", Usage(7, 3, 5, 0.01))
 
 
 def test_usage_that_is_missing_or_absurd_counts_as_unknown() -> None:
@@ -45,7 +45,7 @@ def test_usage_that_is_missing_or_absurd_counts_as_unknown() -> None:
 
 def test_only_answers_that_ended_by_themselves_are_read() -> None:
     kinds = {
-        "stop": ("stop", "STOP", "eos", "tool_calls", "end_turn", "normal", "stop "),
+        "stop": ("stop", "STOP", "eos", "tool_calls", "end_turn", "normal", "stop ", "stop_sequence", "tool_use"),
         "length": ("length", "max_tokens", "model_context_window_exceeded", "model_length", "max_new_tokens"),
         "unknown": (None, ""),
         "server": ("error", "network_error", "insufficient_system_resource", "abort"),

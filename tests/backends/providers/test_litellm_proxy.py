@@ -79,5 +79,5 @@ async def test_the_check_finds_its_model_misses_another_and_refuses_a_wrong_key(
     assert list(await _judge(proxy).check()) == []
     (warning,) = await OpenAICompatible("other", base_url=proxy, api_key=KEY).check()
     assert "does not list 'other' among its models (tiny)" in warning
-    with pytest.raises(calipers.ConfigError, match="asks for a valid key"):
+    with pytest.raises(calipers.ConfigError, match="The key is not accepted"):
         await _judge(proxy, api_key="sk-wrong-wrong").check()

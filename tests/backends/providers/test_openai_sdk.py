@@ -11,6 +11,7 @@ import pytest
 
 from backends.asking import KEYS, question, replied, require_fields
 from calipers.backends.providers.decisions import LEVELS, OpenAIDecisions
+from calipers.backends.providers.known import request_target
 from calipers.backends.providers.openai_compatible import OpenAICompatible, read_chat_reply
 from calipers.backends.transport.event_stream import whole_completion
 from calipers.backends.transport.reply import Peer, finish_reason_of
@@ -72,3 +73,10 @@ async def test_every_field_of_a_decision_is_one_the_sdk_sends_and_its_answers_ar
     require_fields(faulty.posts[0], sdk.types.DecisionCreateParams)
     assert json.loads(completion.text)["scores"] == {KEYS[0]: "50/100"}
     assert (completion.usage.input_tokens, completion.usage.cached_tokens) == (9, 4)
+
+
+def test_judges_are_asked_where_the_sdk_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    for value in ("https://gw.example/v1/", "https://gw.example/deep/"):
+        monkeypatch.setenv("OPENAI_BASE_URL", value)
+        assert request_target("openai").url == str(sdk.OpenAI().base_url).rstrip("/")

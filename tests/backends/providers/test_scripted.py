@@ -74,8 +74,5 @@ def test_bad_rows_are_named_by_file_and_line(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=reason) as caught:
             Scripted(path)
         assert (caught.value.source, caught.value.line) == (str(path), 2)
-
-
-def test_a_file_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         Scripted(str(tmp_path / "none.jsonl"))

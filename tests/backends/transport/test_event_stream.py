@@ -153,12 +153,6 @@ def test_a_refusal_in_a_stream_is_a_refusal() -> None:
     assert _failure(_stream(filtered, _delta())).kind == "refused"
 
 
-@given(st.binary(max_size=300))
-def test_any_bytes_are_a_completion_or_one_of_our_errors(body: bytes) -> None:
-    with suppress(BackendError):
-        assert isinstance(_read(b"data: " + body), Completion)
-
-
 def _read(stream: bytes) -> Completion:
     return read_chat_reply(replied(stream, Content_Type="text/event-stream; charset=latin-1"), Peer("m", "K"))
 

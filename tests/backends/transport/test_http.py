@@ -18,7 +18,9 @@ import pytest
 from aiohttp.client_reqrep import ConnectionKey
 
 from calipers.backends.transport.http import MAX_REPLY_BYTES, HttpClient
-from calipers.errors import BackendError, TransientError
+from calipers.errors import BackendError, ConfigError, TransientError
+from calipers.judging.judge import Judge
+from groups import FOUR, group_of
 from servers.faulty_server import Answer, FaultyServer, said
 
 
@@ -123,6 +125,20 @@ async def test_a_proxy_that_fails_is_named_without_its_password(
         error = str(await _failure("https://judge.test/v1"))
         assert re.search(words, error), error
         assert "secret" not in error
+
+
+async def test_a_proxy_that_is_no_address_is_refused_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for proxy in ("http://[::1", "http://u:secret@h:x", "http://h:99999999", "h:3128", "http://"):
+        for scheme in ("http", "https"):
+            monkeypatch.setenv(f"{scheme}_proxy", proxy)
+            judge = Judge(f"vllm/m@{scheme}://judge.test/v1")
+            with pytest.raises(ConfigError, match=f"^{scheme.upper()}_PROXY is not an address: write it as") as caught:
+                await judge.check()
+            assert "secret" not in str(caught.value)
+    result = await judge.score_group(group_of(FOUR))
+    assert result.status == "failed"
+    with pytest.raises(ConfigError, match="HTTPS_PROXY"):
+        await judge.require_answering()
 
 
 def _run_to_the_end(work: Callable[[], Any]) -> None:

@@ -18,9 +18,7 @@ import pytest
 
 from calipers import Judge
 from calipers.errors import ConfigError
-from calipers.trainers.process import installed_version
 from calipers.trainers.trl import reward_func
-from calipers.trainers.trl.reward import AWAITS, EXCLUDES_MISSING, OLDEST
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 from servers.opinions import Opinions, reward_of, wanted
 
@@ -29,8 +27,6 @@ pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[t
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("error:::calipers")]
 
 from trl_runs import advantages_of, train  # noqa: E402 - needs TRL
-
-VERSION = installed_version("trl") or OLDEST
 
 
 @pytest.fixture
@@ -112,15 +108,3 @@ def test_another_group_size_than_the_trainers_ends_the_run_at_its_first_step(
     wrong = reward_func(judge, num_generations=8, blocking=True)
     with pytest.raises(ConfigError, match="num_generations=8"):
         train([wrong], tmp_path)
-
-
-@pytest.mark.skipif(VERSION >= AWAITS, reason="this TRL awaits reward functions")
-def test_a_trl_that_does_not_await_is_told_to_take_the_twin() -> None:
-    with pytest.raises(ConfigError, match="pass blocking=True"):
-        reward_func("embedded", num_generations=4)
-
-
-@pytest.mark.skipif(VERSION >= EXCLUDES_MISSING, reason="this TRL leaves a missing row out")
-def test_a_trl_that_counts_a_missing_row_as_zero_takes_no_row_alone() -> None:
-    with pytest.raises(ConfigError, match="counts a row without a reward as 0"):
-        reward_func("embedded", num_generations=4, only_reward=True, blocking=True)

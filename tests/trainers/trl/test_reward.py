@@ -227,7 +227,7 @@ def test_a_trl_that_cannot_do_it_is_named_with_the_remedy_and_others_are_not() -
 
 def test_a_dead_judge_is_found_out_at_the_start(faulty: FaultyServer):
     faulty.get["/v1/models"] = error(401)
-    with pytest.raises(ConfigError, match="asks for a valid key"):
+    with pytest.raises(ConfigError, match="The key is not accepted"):
         reward_func(Judge("vllm/tiny", base_url=faulty.url), num_generations=4)
     reward_func(Judge("vllm/tiny", base_url=faulty.url), num_generations=4, check=False)
 

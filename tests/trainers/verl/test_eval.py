@@ -337,12 +337,6 @@ def test_rules_make_a_judge_of_one_bit_and_fields_of_grading_are_kept() -> None:
 # --- the package ------------------------------------------------------------------------------------------------------
 
 
-def test_importing_the_module_brings_neither_verl_nor_ray() -> None:
-    code = "import sys, calipers.trainers.verl; print(sorted({'verl', 'ray', 'torch', 'omegaconf'} & set(sys.modules)))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
-
-
 @pytest.mark.skipif(find_spec("verl") is not None, reason="verl is installed: what its absence does cannot be seen")
 def test_without_verl_its_classes_are_one_sentence_with_the_command() -> None:
     with pytest.raises(ConfigError, match=r"needs verl's V1 trainer: pip install 'calipers\[verl\]'"):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from typing import Final
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.render import text_bytes_and_images
 from calipers.types import NO_FAILED_CALLS, FailedCall, FailedCalls, FailureKind, JudgeRequest, Usage
+from calipers.types.encoding import finite_number
 
 _log = logging.getLogger("calipers.calls")
 
@@ -75,13 +75,10 @@ class Price:
         """Return the Price of a provider's tokens from ``(input, output)`` or ``(input, output, cached)``. Raises
         ConfigError otherwise.
         """
-        match given:
-            case Price():
-                return given
-            case Sequence() if len(given) in {2, 3} and all(
-                _is_number(part) and 0 <= part < math.inf for part in given
-            ):
-                return Price(*given)
+        numbers = [finite_number(part) for part in given] if isinstance(given, Sequence) else []
+        parts = [number for number in numbers if number is not None and number >= 0]
+        if len(parts) == len(numbers) in {2, 3}:
+            return Price(*parts)
         raise ConfigError(
             f"price={given!r}: write (input, output) or (input, output, cached), in US dollars per million tokens"
         )
@@ -117,10 +114,6 @@ def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing 
     return listed
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 # --- budgets ----------------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +139,7 @@ class Budget:
             raise ConfigError(f"budget={given!r}: it must be a mapping of {', '.join(known)}, as in {{'usd': 5.0}}")
         for name in known:
             amount = getattr(given, name)
-            if amount is not None and not (_is_number(amount) and 0 < amount < math.inf):
+            if amount is not None and ((number := finite_number(amount)) is None or number <= 0):
                 raise ConfigError(f"budget: {name}={amount!r}: it must be a finite number above 0")
         return given
 

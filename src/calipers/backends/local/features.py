@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -47,7 +47,8 @@ class MeasuredGroup:
     """A group as a local judge sees it: ``values`` (candidates, features), and what kind of task it is.
 
     ``copies`` is the number of identical trajectories that each candidate stands for. ``task_terms`` are hashes of the
-    stems in the task's words. ``has_tools`` is True if a candidate used a tool.
+    stems in the task's words, so that a model's file holds no words of its groups. ``has_tools`` is True if a candidate
+    used a tool.
     """
 
     values: Array
@@ -75,16 +76,12 @@ def measure_group(view: RenderedGroup) -> MeasuredGroup:
     copies = tuple(max(1, len(candidate.members)) for candidate in view.candidates)
     lists = [candidate.messages for candidate in view.candidates]
     measured = content.measure_features(lists, prefix_length=view.prefix_length, copies=copies)
-    rows = [(*candidate.values, *measure_form(candidate.evidence.answer, candidate.task)) for candidate in measured]
+    rows = [(*candidate.values, *measure_form(candidate.answer, candidate.task)) for candidate in measured]
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
     task = measured[0].task if measured else ""
-    has_tools = any(candidate.evidence.failed for candidate in measured)
-    return MeasuredGroup(values, copies, _hashed(terms(words(task))), has_tools)
-
-
-def _hashed(stems: Iterable[str]) -> frozenset[int]:
-    """Return the stems of a task as numbers below TERMS, so that a local judge's files hold no words of its groups."""
-    return frozenset(zlib.crc32(stem.encode("utf-8", "replace")) % TERMS for stem in stems)
+    hashed = {zlib.crc32(stem.encode("utf-8", "replace")) % TERMS for stem in terms(words(task))}
+    has_tools = any(candidate.has_tools for candidate in measured)
+    return MeasuredGroup(values, copies, frozenset(hashed), has_tools)
 
 
 @lru_cache(maxsize=64)

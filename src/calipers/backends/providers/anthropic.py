@@ -9,7 +9,6 @@ import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -28,7 +27,7 @@ from calipers.backends.transport.reply import (
     reply_json,
 )
 from calipers.errors import TransientError
-from calipers.types import Completion, JudgeRequest, Message, Tool, ToolCall, text_of_calls
+from calipers.types import Completion, JudgeRequest, Message, ToolCall, text_of_calls
 from calipers.types.encoding import objects_in
 
 _VERSION = "2023-06-01"
@@ -69,26 +68,25 @@ class Anthropic(HttpBackend):
         """Return the headers of every request to Anthropic's API."""
         return {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
 
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the answer of Anthropic's API; ``latency`` is in seconds, including repeats after refusals. Raises
-        BackendError.
-        """
-        started = perf_counter()
-        fixed = {"model": self.model, "messages": _messages(request.messages), **_system(request.messages)}
+    def body(self, request: JudgeRequest, terms: Terms) -> dict[str, Any]:
+        """Return the body of a request to Anthropic's API."""
+        limit = request.max_tokens or _DEFAULT_LIMIT
+        body = {"model": self.model, "messages": _messages(request.messages), **_system(request.messages)}
         if request.tools:
-            fixed["tools"] = [_tool(tool) for tool in request.tools]
+            body["tools"] = [
+                {"name": tool["name"], "description": tool["description"], "input_schema": tool["parameters"]}
+                for tool in (tool["function"] for tool in request.tools)
+            ]
+        body["max_tokens"] = limit if terms.limit is None else min(limit, terms.limit)
+        body |= {name: value for name, value in request.params.items() if name not in terms.refused}
+        if request.schema is not None and "json_schema" not in terms.refused and not terms.plain:
+            form = {"type": "json_schema", "schema": plain_schema(request.schema)}
+            body["output_config"] = {**body.get("output_config", {}), "format": form}
+        return body
 
-        def frame(terms: Terms) -> dict[str, Any]:
-            limit = request.max_tokens or _DEFAULT_LIMIT
-            body = {**fixed, "max_tokens": limit if terms.limit is None else min(limit, terms.limit)}
-            body |= {name: value for name, value in request.params.items() if name not in terms.refused}
-            if request.schema is not None and "json_schema" not in terms.refused and not terms.plain:
-                form = {"type": "json_schema", "schema": plain_schema(request.schema)}
-                body["output_config"] = {**body.get("output_config", {}), "format": form}
-            return body
-
-        reply = await self._accepted(request, frame)
-        return read_message(reply, self.peer, latency=perf_counter() - started, may_call=bool(request.tools))
+    def read(self, request: JudgeRequest, reply: HttpReply) -> Completion:
+        """Return the Completion in a server's reply. Raises BackendError if there is none."""
+        return read_message(reply, self.peer, may_call=bool(request.tools))
 
 
 def plain_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -134,13 +132,6 @@ def _messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
     return turns
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
-    function = tool["function"]
-    return {
-        "name": function["name"], "description": function["description"], "input_schema": function["parameters"]
-    }  # fmt: skip
-
-
 def _message(message: Message) -> dict[str, Any]:
     content = message["content"]
     if message.get("tool_calls"):
@@ -177,38 +168,36 @@ def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "image", "source": {"type": "base64", "media_type": media_type or "image/png", "data": data}}
 
 
-def read_message(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_call: bool = False) -> Completion:
+def read_message(reply: HttpReply, peer: Peer, *, may_call: bool = False) -> Completion:
     """Return the Completion in a 200 reply of Anthropic's API, with thinking separate from text.
 
     ``may_call`` says that the request offered tools. Raises BackendError if the reply holds no answer.
     """
     body = reply_json(reply, peer)
     with attach_usage(body.get("usage")):
-        return _completion(body, reply, peer, latency=latency, may_call=may_call)
-
-
-def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float, may_call: bool) -> Completion:
-    require_no_error(body, reply, peer)
-    content, ended = body.get("content"), finish_reason_of(body.get("stop_reason"))
-    if (not isinstance(content, list) and ended != "refused") or body.get("role") == "user":
-        raise TransientError("bad_reply", f"The answer has no content: {reply_excerpt(reply, peer)}")
-    blocks = objects_in(content)
-    text, thinking = _joined(blocks, "text"), _joined(blocks, "thinking")
-    answer = completion(reply, body, text, reasoning=thinking, finish=body.get("stop_reason"), latency=latency)
-    if answer.finish_reason == "refused":
-        details = body.get("stop_details")
-        why = details.get("explanation") or details.get("category") if isinstance(details, dict) else None
-        raise declined_error(peer, str(why or text))
-    uses = [block for block in blocks if block.get("type") == "tool_use"]
-    if may_call and uses:
-        calls = [ToolCall(str(use.get("name") or ""), json.dumps(use.get("input"), ensure_ascii=False)) for use in uses]
-        asked = completion(reply, body, text_of_calls(calls, said=text), reasoning=thinking, latency=latency)
-        return replace(asked, finish_reason="tool_calls")
-    if uses and not text:
-        answer = replace(answer, text_source="tool_call")
-    if not text.strip() and answer.finish_reason != "length":
-        raise empty_reply_error(answer)
-    return answer
+        require_no_error(body, reply, peer)
+        content, ended = body.get("content"), finish_reason_of(body.get("stop_reason"))
+        if (not isinstance(content, list) and ended != "refused") or body.get("role") == "user":
+            raise TransientError("bad_reply", f"The answer has no content: {reply_excerpt(reply, peer)}")
+        blocks = objects_in(content)
+        text, thinking = _joined(blocks, "text"), _joined(blocks, "thinking")
+        answer = completion(reply, body, text, reasoning=thinking, finish=body.get("stop_reason"))
+        if answer.finish_reason == "refused":
+            details = body.get("stop_details")
+            why = details.get("explanation") or details.get("category") if isinstance(details, dict) else None
+            raise declined_error(peer, str(why or text))
+        uses = [block for block in blocks if block.get("type") == "tool_use"]
+        if may_call and uses:
+            calls = [
+                ToolCall(str(use.get("name") or ""), json.dumps(use.get("input"), ensure_ascii=False)) for use in uses
+            ]
+            asked = completion(reply, body, text_of_calls(calls, said=text), reasoning=thinking)
+            return replace(asked, finish_reason="tool_calls")
+        if uses and not text:
+            answer = replace(answer, text_source="tool_call")
+        if not text.strip() and answer.finish_reason != "length":
+            raise empty_reply_error(answer)
+        return answer
 
 
 def _joined(blocks: Iterable[Mapping[str, Any]], kind: str) -> str:

@@ -11,15 +11,22 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from time import perf_counter
 from typing import Any, TypeAlias
 
 from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend
-from calipers.backends.transport.refusals import require_no_error
-from calipers.backends.transport.reply import attach_usage, completion, declined_error, reply_excerpt, reply_json
+from calipers.backends.transport.refusals import Refusal, require_no_error
+from calipers.backends.transport.reply import (
+    HttpReply,
+    attach_usage,
+    completion,
+    declined_error,
+    reply_excerpt,
+    reply_json,
+)
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
+from calipers.types.encoding import finite_number
 
 LEVELS = (
     "0 of 9: worthless", "1 of 9", "2 of 9: poor", "3 of 9", "4 of 9: below what could be expected", "5 of 9",
@@ -48,33 +55,22 @@ class Decisions(HttpBackend):
         super().__init__(model, base_url=base_url, **options)
         self.endpoint = f"{self.url}{self.path}"  # distinguishes it in a ledger from the same model asked by chat
 
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the answer of the provider's API as a JSON reply with the expected scores.
+    def body(self, request: JudgeRequest, terms: Terms) -> dict[str, Any]:
+        """Return the body of a request to the decision endpoint."""
+        out = terms.refused | _ALWAYS_RETURNED
+        params = {name: value for name, value in request.params.items() if name not in out}
+        asked = {self.state_name: _state(request), "questions": self.questions(request.keys)}
+        return {"model": self.model, **asked, **params}
 
-        The probabilities are its ``reasoning``. Raises BackendError.
+    def read(self, request: JudgeRequest, reply: HttpReply) -> Completion:
+        """Return the endpoint's answer as a JSON reply with the expected scores; the probabilities are its
+        ``reasoning``. Raises BackendError.
         """
-        started, keys, asked = perf_counter(), request.keys, self.questions(request.keys)
-        state = {self.state_name: _state(request)}
-
-        def frame(terms: Terms) -> dict[str, Any]:
-            out = terms.refused | _ALWAYS_RETURNED
-            params = {name: value for name, value in request.params.items() if name not in out}
-            return {"model": self.model, **state, "questions": asked, **params}
-
-        try:
-            reply = await self._accepted(request, frame)
-        except BackendError as error:
-            text = str(error)
-            if "not a decision model" not in text and "not a single token" not in text and "HTTP 501" not in text:
-                raise
-            # Servers report it as a failure of their own.
-            why = f"{self.model} makes no decisions there: ask it in chat instead. {text}"
-            raise PermanentError("not_found", why, fatal=True) from error
         body = reply_json(reply, self.peer)
         with attach_usage(body.get("usage")):
             require_no_error(body, reply, self.peer)
             try:
-                chances = {key: _chances(answer) for key, answer in _answers(body["answers"], keys).items()}
+                chances = {key: _chances(answer) for key, answer in _answers(body["answers"], request.keys).items()}
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
                 # Whatever is missing or in the wrong place, the reply is not a complete answer.
                 beginning = reply_excerpt(reply, self.peer)
@@ -82,9 +78,18 @@ class Decisions(HttpBackend):
             known = {key: chance for key, chance in chances.items() if chance is not None}
             if not known:
                 raise declined_error(self.peer, "it refused to answer")
-            text = scored_reply(known, request.max_score)
-            answer = completion(reply, body, text, finish="stop", latency=perf_counter() - started)
+            answer = completion(reply, body, scored_reply(known, request.max_score), finish="stop")
         return replace(answer, reasoning=json.dumps(chances))
+
+    async def error_for(self, refusal: Refusal) -> BackendError:
+        """Return the error for a server's refusal; it says where the model makes no decisions."""
+        error = await super().error_for(refusal)
+        text = str(error)
+        if not any(words in text for words in ("not a decision model", "not a single token", "HTTP 501")):
+            return error
+        # Servers report it as a failure of their own.
+        why = f"{self.model} makes no decisions there: ask it in chat instead. {text}"
+        return PermanentError("not_found", why, fatal=True)
 
     def questions(self, keys: Sequence[str]) -> Any:
         """Return the questions about candidates in the form of the API."""
@@ -127,10 +132,10 @@ def _chances(answer: Mapping[str, Any]) -> Probabilities | None:
     stated = answer["probabilities"]
     if isinstance(stated, list):
         stated = {str(row["value"]): row["probability"] for row in stated}
-    values = [stated[str(level)] for level in range(len(LEVELS))]
-    chances = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    values = [finite_number(stated[str(level)]) for level in range(len(LEVELS))]
+    chances = [value for value in values if value is not None and value >= 0]
     total = math.fsum(chances)
-    if len(chances) != len(LEVELS) or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
+    if len(chances) != len(LEVELS) or not 0.99 < total < 1.01:
         raise ValueError("not a distribution over the levels")
     return tuple(chance / total for chance in chances)
 

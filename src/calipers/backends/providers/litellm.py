@@ -12,12 +12,10 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
-from time import perf_counter
 from typing import Any
 
 from calipers.backends.negotiation import Negotiated, Terms
 from calipers.backends.providers.openai_compatible import chat_body, read_chat_reply
-from calipers.backends.transport.refusals import Refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.backends.transport.secrets import secret_spellings, secrets_in, without_secrets
 from calipers.errors import ConfigError, TransientError
@@ -65,23 +63,17 @@ class LiteLLM(Negotiated):
         # Whatever may be a provider's key is removed from replies.
         keys = [held for name, held in os.environ.items() if name.upper().endswith(_KEY_ENDINGS)]
         secrets = secret_spellings([api_key or "", *keys, *secrets_in(headers or {})])
-        self._peer = Peer(model, "the provider's key", secrets)
+        self.peer = Peer(model, "the provider's key", secrets)
 
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the answer of the judge's provider through LiteLLM; ``latency`` is in seconds, including repeats.
-        Raises BackendError.
-        """
-        started = perf_counter()
+    def body(self, request: JudgeRequest, terms: Terms) -> dict[str, Any]:
+        """Return a chat completion request, as LiteLLM's arguments."""
+        return chat_body(request, terms, model=self.model)
 
-        def frame(terms: Terms) -> dict[str, Any]:
-            return chat_body(request, terms, model=self.model)
+    def read(self, _: JudgeRequest, reply: HttpReply) -> Completion:
+        """Return the Completion in a provider's reply. Raises BackendError if there is none."""
+        return read_chat_reply(reply, self.peer)
 
-        settled = await self._negotiate(request, frame, self._send, secrets=self._peer.secrets)
-        if isinstance(settled, Refusal):
-            raise refusal_error(settled, self._peer)
-        return read_chat_reply(settled, self._peer, latency=perf_counter() - started)
-
-    async def _send(self, body: Mapping[str, Any]) -> HttpReply:
+    async def send(self, body: Mapping[str, Any]) -> HttpReply:
         """Send a request through LiteLLM and return an HTTP reply. No other code translates LiteLLM's exceptions."""
         call = {**body, "messages": [dict(message) for message in body["messages"]]}
         try:
@@ -94,7 +86,7 @@ class LiteLLM(Negotiated):
         except Exception as error:  # noqa: BLE001 - a hundred providers' libraries raise through it, each in its own way
             return _error_reply(error)
         data = json.dumps(answer.model_dump(mode="json")).encode()
-        secrets = [secret.encode() for secret in self._peer.secrets]
+        secrets = [secret.encode() for secret in self.peer.secrets]
         return HttpReply(200, {"Content-Type": "application/json"}, without_secrets(data, secrets))
 
 

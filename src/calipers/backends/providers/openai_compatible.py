@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
 from calipers.backends.negotiation import Terms
@@ -15,7 +14,6 @@ from calipers.backends.transport.refusals import require_no_error
 from calipers.backends.transport.reply import (
     HttpReply,
     Peer,
-    attach_reply,
     attach_usage,
     completion,
     declined_error,
@@ -43,17 +41,14 @@ class OpenAICompatible(HttpBackend):
     forms = ("json_schema", "json_object")
     has_tools = True
 
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the server's chat answer; ``latency`` is in seconds, including repeats after refusals. Raises
-        BackendError.
-        """
-        started, newer = perf_counter(), self.host.endswith(_NEWER_NAMES)
+    def body(self, request: JudgeRequest, terms: Terms) -> dict[str, Any]:
+        """Return the body of a chat completion request."""
+        newer = self.host.endswith(_NEWER_NAMES)
+        return chat_body(request, terms, model=self.model, newer_names=newer, routing=self._routing)
 
-        def frame(terms: Terms) -> dict[str, Any]:
-            return chat_body(request, terms, model=self.model, newer_names=newer, routing=self._routing)
-
-        reply = await self._accepted(request, frame)
-        return read_chat_reply(reply, self.peer, latency=perf_counter() - started, may_call=bool(request.tools))
+    def read(self, request: JudgeRequest, reply: HttpReply) -> Completion:
+        """Return the Completion in a server's reply. Raises BackendError if there is none."""
+        return read_chat_reply(reply, self.peer, may_call=bool(request.tools))
 
 
 # --- the request ------------------------------------------------------------------------------------------------------
@@ -108,7 +103,7 @@ def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict
 # --- the reply --------------------------------------------------------------------------------------------------------
 
 
-def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_call: bool = False) -> Completion:
+def read_chat_reply(reply: HttpReply, peer: Peer, *, may_call: bool = False) -> Completion:
     """Return the Completion in a 200 reply of a server's chat endpoint. Raises BackendError if the reply holds no
     answer.
 
@@ -118,31 +113,31 @@ def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_c
     """
     body = reply_json(reply, peer)
     with attach_usage(body.get("usage")):
-        return _completion(body, reply, peer, latency=latency, may_call=may_call)
-
-
-def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float, may_call: bool) -> Completion:
-    choice, message = _choice_and_message(body, reply, peer)
-    text, reasoning, refusal = (text_without_secrets(part, peer.secrets) for part in _text_reasoning_refusal(message))
-    ends = {"finish": choice.get("finish_reason"), "native": choice.get("native_finish_reason")}
-    calls = _tool_calls(message)
-    if may_call and not refusal and calls:
-        asked = text_without_secrets(text_of_calls(calls, said=text), peer.secrets)
-        answer = completion(reply, body, asked, reasoning=reasoning, latency=latency, **ends)
-        return replace(answer, finish_reason="tool_calls")
-    # Some servers give a structured answer as the reply's only tool call.
-    is_called = not text.strip() and not refusal and len(calls) == 1 and calls[0].arguments != "{}"
-    answer_text = text_without_secrets(calls[0].arguments, peer.secrets) if is_called else text
-    answer = completion(reply, body, answer_text, reasoning=reasoning, latency=latency, **ends)
-    if is_called:
-        answer = replace(answer, text_source="tool_call")
-    elif choice.get("logprobs") and len(answer.text) == len(text):  # they are found by their positions in the text
-        answer = replace(answer, logprobs=logprobs_in(choice["logprobs"], text))
-    if refusal or answer.finish_reason == "refused":
-        refused = replace(answer, text=without_lone_surrogates(refusal), finish_reason="refused") if refusal else None
-        reasons = ", ".join(f"{reason!r:.80}" for reason in ends.values() if reason)
-        raise attach_reply(declined_error(peer, refusal or f"finish reason {reasons}"), refused)
-    return answer if answer.text.strip() or answer.finish_reason == "length" else _answer_in_reasoning(answer)
+        choice, message = _choice_and_message(body, reply, peer)
+        text, reasoning, refusal = (
+            text_without_secrets(part, peer.secrets) for part in _text_reasoning_refusal(message)
+        )
+        ends = {"finish": choice.get("finish_reason"), "native": choice.get("native_finish_reason")}
+        calls = _tool_calls(message)
+        if may_call and not refusal and calls:
+            asked = text_without_secrets(text_of_calls(calls, said=text), peer.secrets)
+            answer = completion(reply, body, asked, reasoning=reasoning, **ends)
+            return replace(answer, finish_reason="tool_calls")
+        # Some servers give a structured answer as the reply's only tool call.
+        is_called = not text.strip() and not refusal and len(calls) == 1 and calls[0].arguments != "{}"
+        answer_text = text_without_secrets(calls[0].arguments, peer.secrets) if is_called else text
+        answer = completion(reply, body, answer_text, reasoning=reasoning, **ends)
+        if is_called:
+            answer = replace(answer, text_source="tool_call")
+        elif choice.get("logprobs") and len(answer.text) == len(text):  # they are found by their positions in the text
+            answer = replace(answer, logprobs=logprobs_in(choice["logprobs"], text))
+        if refusal or answer.finish_reason == "refused":
+            refused = (
+                replace(answer, text=without_lone_surrogates(refusal), finish_reason="refused") if refusal else None
+            )
+            reasons = ", ".join(f"{reason!r:.80}" for reason in ends.values() if reason)
+            raise declined_error(peer, refusal or f"finish reason {reasons}", reply=refused)
+        return answer if answer.text.strip() or answer.finish_reason == "length" else _answer_in_reasoning(answer)
 
 
 def _choice_and_message(

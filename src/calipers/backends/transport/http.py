@@ -22,7 +22,7 @@ import yarl
 from calipers.backends.names import url_without_password
 from calipers.backends.transport.reply import HttpReply
 from calipers.backends.transport.secrets import secrets_in, without_secrets
-from calipers.errors import BackendError, TransientError
+from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import FailureKind
 
 MAX_REPLY_BYTES = 16 * 2**20
@@ -177,10 +177,23 @@ def _certificate_remedy(error: Exception) -> str:
 
 
 def _proxy_for(url: yarl.URL) -> str | None:
-    """Return the environment's proxy for this host, or None; a loopback address never uses a proxy."""
+    """Return the environment's proxy for this host, or None; a loopback address never uses a proxy, and one for SOCKS
+    is not used. Raises PermanentError for a proxy that is not an address.
+    """
     host = url.host or ""
     if host == "localhost" or host.startswith("127.") or host == "::1" or urllib.request.proxy_bypass(host):
         return None
     proxies = urllib.request.getproxies()
-    proxy = proxies.get(url.scheme) or proxies.get("all")
-    return proxy if proxy and urlsplit(proxy).scheme in {"http", "https"} else None
+    name = url.scheme if proxies.get(url.scheme) else "all"
+    proxy = proxies.get(name)
+    if not proxy:
+        return None
+    try:
+        parts = urlsplit(proxy)
+        usable = "://" in proxy and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:  # it may hold a password, so it is not shown
+        why = f"{name.upper()}_PROXY is not an address: write it as http://proxy.example:3128, or unset it"
+        raise PermanentError("not_found", why, fatal=True)
+    return proxy if parts.scheme in {"http", "https"} else None

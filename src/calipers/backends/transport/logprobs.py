@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calipers.types import Logprobs
+from calipers.types.encoding import finite_number
 
 _DECIMALS = 4
 """The decimals of a stored log-probability. Servers' values are not more exact."""
@@ -54,12 +55,10 @@ def _digit_alternatives(row: Mapping[str, Any]) -> dict[str, float]:
 
 def _log_probability(row: Mapping[str, Any]) -> float | None:
     """Return the row's log-probability, or None if it is missing, not a number, or practically minus infinity."""
-    log, chance = row.get("logprob"), row.get("prob")
-    if isinstance(chance, int | float) and 0 < chance <= 1:
+    log, chance = finite_number(row.get("logprob")), finite_number(row.get("prob"))
+    if chance is not None and 0 < chance <= 1:
         log = math.log(chance)
-    if isinstance(log, bool) or not isinstance(log, int | float) or not -100 < log < 1e-3:
-        return None
-    return round(min(float(log), 0.0), _DECIMALS)
+    return round(min(log, 0.0), _DECIMALS) if log is not None and -100 < log < 1e-3 else None
 
 
 def _bytes(row: Mapping[str, Any]) -> bytes:

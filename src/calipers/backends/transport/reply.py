@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import orjson
 
@@ -19,9 +19,7 @@ from calipers.backends.transport.secrets import INSTEAD
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.replies.text import condense_reply
 from calipers.types import Completion, FinishReason, Usage
-from calipers.types.encoding import printable, require_small_when_decoded, without_lone_surrogates
-
-E = TypeVar("E", bound=BackendError)
+from calipers.types.encoding import finite_number, printable, require_small_when_decoded, without_lone_surrogates
 
 _NATURAL = frozenset({
     "stop", "eos", "eos_token", "end_turn", "stop_sequence", "tool_call", "tool_calls", "tool_use", "function_call",
@@ -94,7 +92,6 @@ def completion(
     reasoning: str = "",
     finish: object = None,
     native: object = None,
-    latency: float = 0.0,
 ) -> Completion:
     """Return a Completion with the parts of a server's reply that every API has: text, reasoning, finish reason, usage,
     model.
@@ -110,7 +107,6 @@ def completion(
         reasoning=without_lone_surrogates(condense_reply(reasoning)),
         model=without_lone_surrogates(model) if isinstance(model, str) else None,
         usage=reported_usage(body.get("usage")) or Usage(),
-        latency=latency,
         sent=reply.sent,
         fingerprint=without_lone_surrogates(version) if isinstance(version, str) else None,
     )
@@ -164,15 +160,13 @@ def is_web_page(reply: HttpReply) -> bool:
 # --- what error messages show of a reply ------------------------------------------------------------------------------
 
 
-def declined_error(peer: Peer, said: str) -> PermanentError:
-    """Return the BackendError for a model that declined to answer, with the model's own explanation."""
+def declined_error(peer: Peer, said: str, *, reply: Completion | None = None) -> PermanentError:
+    """Return the BackendError for a model that declined to answer, with the model's own explanation, and its ``reply``
+    if that is a whole one.
+    """
     why = excerpt(said, peer.secrets)
-    return PermanentError("refused", f"{peer.model} declined to answer" + (f": {why}" if why else "."))
-
-
-def attach_reply(error: E, completion: Completion | None) -> E:
-    """Return ``error`` with the server's complete reply attached, or None if the reply is not the model's own."""
-    error.completion = completion
+    error = PermanentError("refused", f"{peer.model} declined to answer" + (f": {why}" if why else "."))
+    error.completion = reply
     return error
 
 
@@ -181,7 +175,8 @@ def empty_reply_error(completion: Completion) -> TransientError:
     be cut off.
     """
     error = TransientError("bad_reply", "The judge's answer is empty.")
-    return attach_reply(error, completion if completion.finish_reason == "stop" else None)
+    error.completion = completion if completion.finish_reason == "stop" else None
+    return error
 
 
 def reply_excerpt(reply: HttpReply, peer: Peer) -> str:
@@ -216,9 +211,8 @@ def reported_usage(stated: object) -> Usage | None:
     hit = _count(details, "cached_tokens") if isinstance(details, Mapping) else None
     sent = _count(stated, "prompt_tokens", "input_tokens")
     produced = _count(stated, "completion_tokens", "output_tokens")
-    cost = stated.get("cost")  # in dollars; one that a router does not state is unknown, not 0
-    is_number = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _ABSURD
-    dollars = float(cost) if is_number and cost is not None else None
+    cost = finite_number(stated.get("cost"))  # in dollars; one that a router does not state is unknown, not 0
+    dollars = cost if cost is not None and 0 <= cost < _ABSURD else None
     if sent is None or produced is None:
         return None if dollars is None else Usage(cost_usd=dollars)
     return Usage(sent + read + written, produced, (hit or 0) + read, dollars)
@@ -243,7 +237,5 @@ def token_count(value: object) -> int | None:
 
 def _count(stated: Mapping[str, Any], *names: str) -> int | None:
     """Return the first field among ``names`` that holds a number of tokens, which may be 0, or None."""
-    for value in map(stated.get, names):
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _ABSURD:
-            return int(value)
-    return None
+    counts = (finite_number(stated.get(name)) for name in names)
+    return next((int(count) for count in counts if count is not None and 0 <= count < _ABSURD), None)

@@ -87,7 +87,12 @@ def _judge_options(extra: Mapping[str, Any]) -> dict[str, Any]:
         elif name in _SENT:
             params[name] = value
         elif (name, value) != ("n", 1):
-            raise _unknown(name)
+            known = _OPTIONS.keys() | _SENT | {"extra_body"}
+            raise ConfigError(
+                f"extra_litellm_params: {name!r} is not read here.{did_you_mean(name, known)} Put a parameter of the "
+                "server's into extra_body=. For what LiteLLM itself does, pass a calipers.Judge or a Backend as "
+                "judge_model. To read replies of another form, pass parse_response="
+            )
     if "attempts" in options:
         require_whole(num_retries=options["attempts"])
         options["attempts"] += 1  # LiteLLM does not count the first one
@@ -98,15 +103,6 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigError(f"{name} is a {type(value).__name__}: it must be a dict")
     return value
-
-
-def _unknown(name: str) -> ConfigError:
-    known = _OPTIONS.keys() | _SENT | {"extra_body"}
-    return ConfigError(
-        f"extra_litellm_params: {name!r} is not read here.{did_you_mean(name, known)} Put a parameter of the "
-        "server's into extra_body=. For what LiteLLM itself does, pass a calipers.Judge or a Backend as judge_model. "
-        "To read replies of another form, pass parse_response="
-    )
 
 
 def _with_path(judge: str, api_base: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from statistics import fmean
 from typing import Any, Final
 
@@ -121,21 +121,21 @@ class _Reward:
 
     def __post_init__(self) -> None:
         self.__name__ = self.name
-        self._judge: Judge | None = None
         self._run: JudgedRun | None = None
         self._ranks: Ranks | None = None
         self.judge  # noqa: B018 - built now, so that invalid settings are reported at once
 
-    @property
+    @cached_property
     def judge(self) -> Judge:
-        """Return the judge, built when first needed."""
-        if self._judge is None:
-            self._judge = as_judge(self.source)
-        return self._judge
+        """The judge, built when first needed."""
+        return as_judge(self.source)
 
     def __getstate__(self) -> dict[str, Any]:
         require_sendable(self.source)
-        return self.__dict__ | {"_judge": None, "_run": None, "_ranks": None}
+        return {name: value for name, value in self.__dict__.items() if name != "judge"} | {
+            "_run": None,
+            "_ranks": None,
+        }
 
     async def _rewards(
         self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
