@@ -41,11 +41,12 @@ flat = calipers.Judge.of({"judge": "embedded", "orders": 2, "timeout": 30, "at_o
 assert judge.settings == same.settings == flat.settings
 ```
 
-`Judge.of` takes flat names, as [verl's table](trainers/verl.md) does: the name in Python, or the one in brackets behind
-it. `group.field` is a field of a group. In [calipers.toml](cli.md), keys are the flags' names; in the environment
-`--base-url` is `CALIPERS_BASE_URL`; `Judge.of` also takes these, with values as that file has
-them (`weights = "2,1"`). A lone value stands for the first field of a group:
-`panel="cycle"`, `reward="rank"`, `resolve=0.015`; `resolve=True` takes that group's defaults.
+Below, `group.field` is a field of a group. `Judge.of` and [verl's table](trainers/verl.md) take flat names: the name in
+brackets, if there is one, otherwise the field's. `Judge.of` also takes the keys and values of [calipers.toml](cli.md),
+which are those of the flags (`weights = "2,1"`). The environment variable of `--base-url` is `CALIPERS_BASE_URL`.
+
+A single value stands for the first field of a group: `panel="cycle"`, `reward="rank"`, `resolve=0.015`. `resolve=True`
+takes this group's defaults.
 """
 
 _COMMANDS_HEAD: Final = """\

@@ -98,7 +98,7 @@ class Option:
                 return "a function"
         noun = "a whole number" if self.kind == "whole" else "a number"
         low = "" if self.low is None else f" above {self.low:g}" if self.above else f" from {self.low:g}"
-        to = "and below" if self.below else "and at most" if self.above else "to"
+        to = ("and below" if self.below else "and at most") if self.above else "to below" if self.below else "to"
         high = "" if self.high is None else f" {to} {self.high:g}"
         return ", or ".join([noun + low + high, *self.choices])
 
