@@ -159,7 +159,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         (("replay", "empty", "-o", "out.jsonl"), "empty: is empty, so no run is recorded in it"),
         (("ledger", "verify", "."), "it is a folder; name a file in it"),
         (("calibrate", "prose.jsonl", "--judge", "embedded"), "prose.jsonl:1: not JSON"),
-        (("calibrate", "groups.jsonl", "--judgments", "prose.jsonl"), "no judgment in it is about a group"),
+        (("calibrate", "groups.jsonl", "--judgments", "prose.jsonl"), "none of its judgments can be read"),
         (("show", "prose.jsonl"), "holds no judged groups"),
         (("report", "empty", "-o", "r.html"), "holds no judged groups"),
         (("ifeval", "prose.jsonl"), "prose.jsonl:1: not JSON"),

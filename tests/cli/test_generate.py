@@ -167,7 +167,7 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(calipers: Calipers, 
     models: list[tuple[tuple[str, ...], str]] = [
         ((), "name a model with --model, or a server with --base-url"),
         (("--model", "local:judge"), "is a judge that cannot generate text"),
-        (("--model", "embeded/m"), "'embeded/m' is no provider/model"),
+        (("--model", "embeded/m"), "'embeded/m' does not have the form provider/model"),
         (("--model", "opnai/gpt-5"), "did you mean openai/gpt-5?"),
         (("--model", "openai/gpt-5-mini"), "OPENAI_API_KEY is not set"),
         (("--base-url", "http://127.0.0.1:9/v1"), "start the server, or correct its address"),

@@ -235,7 +235,7 @@ def test_tools_that_a_judge_would_not_have_are_pointed_out() -> None:
 
 def test_an_error_of_a_command_names_flags_in_place_of_arguments() -> None:
     cases = {
-        "quorum=3 needs as many judges": "--quorum 3 needs as many judges",
+        "quorum=3 needs 3 judges": "--quorum 3 needs 3 judges",
         "orders=2: only relative grading; use samples=": "--orders 2: only relative grading; use --samples",
         "calls: timeout=0: it must be a number": "--timeout 0: it must be a number",
         "resolve: tolerance=2.0": "--resolve 2.0",

@@ -62,11 +62,11 @@ def test_what_local_and_embedded_judges_scored_teaches_nothing_and_a_group_count
     ledger = tmp_path / "own.db"
     for asked in (judge.judge, "embedded", [judge.judge, "embedded"]):
         recorded_run(ledger, groups_of(20), asked)
-    with pytest.raises(InputError, match=r"left out: 20 that only local or embedded judges scored\)"):
+    with pytest.raises(InputError, match=r"left out: 20 groups that only local or embedded judges scored\)"):
         distill(ledger, out=tmp_path / "new")
     strong = SimulatedJudge(lambda _group, one: int(one[1:]) / 4, model="strong")
     recorded_run(ledger, groups_of(12), [judge.judge, strong])
-    with pytest.raises(InputError, match=r"12 whose scores .* has a part in, 8 that only"):
+    with pytest.raises(InputError, match=r"12 groups whose scores .* has a part in, 8 groups that only"):
         distill(ledger, out=tmp_path / "new")
     recorded_run(ledger, groups_of(12))
     found = distill(ledger, out=tmp_path / "new").figures
@@ -93,7 +93,7 @@ def test_nine_groups_are_too_few_ten_are_few_and_scores_without_spread_teach_not
             distill(ledger, out=tmp_path / "judge")
     flat = SimulatedJudge(lambda _group, _one: 0.5, Constant(), model="flat")
     ledger = recorded_run(tmp_path / "flat.db", groups_of(20, gold=False), flat)
-    with pytest.raises(InputError, match=r"left out: 20 whose scores do not differ\)"):
+    with pytest.raises(InputError, match=r"left out: 20 groups whose scores do not differ\)"):
         distill(ledger, out=tmp_path / "judge")
     assert not (tmp_path / "judge").exists()
     found = made(tmp_path, count=10).figures

@@ -264,7 +264,7 @@ def test_settings_that_cannot_work_are_refused_at_once():
         ({"params": {"stop": {1, 2}}}, "JSON"),
         ({"protocol": "pairwize"}, "unknown protocol"),
         ({"panel": "cycle"}, "several judges"),
-        ({"quorum": 2}, "needs as many judges"),
+        ({"quorum": 2}, "needs 2 judges or more, but there is one"),
         ({"weights": [1.0]}, "weights= is for panels"),
         ({"panel": {"weights": 1}}, "weights=1: it must be a list of numbers"),
         ({"error_correlation": 0.4}, "error_correlation= is for panels"),

@@ -60,7 +60,7 @@ def test_a_rule_in_tags_is_a_rule_without_the_fields_of_other_rows():
     ({}, "no list of criteria"),
     ([], "no criteria"),
     ([7], "criterion 1: it must be text or an object"),
-    ([{"points": 1}], "criterion 1: text must be text, not missing"),
+    ([{"points": 1}], "criterion 1: text is missing"),
     ([{"text": " "}], "criterion 1 .*text is empty"),
     ([{"text": "x", "points": "5"}], "criterion 1: points must be a finite number, not '5'"),
     ([{"text": "x", "points": float("nan")}], "criterion 1: points must be a finite number"),

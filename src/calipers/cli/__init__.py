@@ -55,8 +55,8 @@ def app(context: click.Context, config: str | None, log_level: str | None) -> No
 
     calipers COMMAND --help shows a command's everyday options, and --help-all shows all. Each flag is also a key of a
     settings file (orders = 2) and an environment variable (CALIPERS_ORDERS). A flag wins over the environment, and the
-    environment over the file. Without --config, ./calipers.toml is read: that file may not set addresses, files or
-    request parameters.
+    environment over the file. Without --config, ./calipers.toml is read, which may not set addresses, files
+    or request parameters.
     """
     if log_level is not None:
         context.with_resource(print_log_with(print_message, level=log_level))

@@ -77,7 +77,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         on_error=bad,
     )
     if bad.count and not report.judges:
-        raise InputError("no judgment in it is about a group that could be read", source=judgments)
+        raise InputError("none of its judgments can be read and belongs to a group in GROUPS", source=judgments)
     if as_json:
         print_json(report.to_dict())
     else:

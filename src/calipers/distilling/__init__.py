@@ -57,7 +57,9 @@ def distill(
     training = read_training([os.fspath(ledger) for ledger in ledgers], teachers=teachers, run=run)
     groups = training.groups
     if not groups:
-        left_out = ", ".join(f"{count:,} {reason}" for reason, count in training.left_out.items())
+        left_out = ", ".join(
+            f"{count:,} group{'s' * (count > 1)} {reason}" for reason, count in training.left_out.items()
+        )
         raise InputError(
             f"{', '.join(map(str, ledgers))}: no group to learn from{f' (left out: {left_out})' if left_out else ''}; "
             "score groups with a judge that is neither local nor embedded and gives candidates different scores"

@@ -206,8 +206,9 @@ def orders_check(answers: Answers, flips: Check) -> Check:
     flipped = flips.figures["flipped"] > _FLIPS * flips.figures["pairs"]
     needed = 2 if is_biased or flipped else 1
     says = (
-        f"needs {needed}: the first place is worth {100 * bias:+.1f} ± {200 * doubt:.1f} points, chance "
-        f"{100 * noise**0.5:.1f}; error {once:.1f} in one order, {order:.1f} in two, {sample:.1f} if asked twice in one"
+        f"needs {needed}: first position {100 * bias:+.1f} ± {200 * doubt:.1f} points; a score's random error "
+        f"{100 * noise**0.5:.1f}, "
+        f"its whole error {once:.1f} in one order, {order:.1f} in two orders, {sample:.1f} in one order twice"
     )
     figures = {"needed": needed, "bias": bias, "bias_stderr": doubt, "noise": noise**0.5}
     figures |= {"error_of_one": once / 100, "error_of_two_orders": order / 100, "error_of_two_samples": sample / 100}
@@ -314,7 +315,7 @@ def conclude(
         settings["orders"] = 2
         bias, doubt = (checks["orders"].figures[name] for name in ("bias", "bias_stderr"))
         why = "the order matters" if abs(bias) > 2 * doubt else "one answer is not enough"
-        worth = f"the first place is worth {100 * bias:+.1f} ± {200 * doubt:.1f} points"
+        worth = f"the first position gains {100 * bias:+.1f} ± {200 * doubt:.1f} points"
         reasons.append(f"{why}: {_flips(checks['order flips'].figures)}, {worth}")
     late = checks["latency"].figures.get("p95_s", 0.0)
     if late > timeout / 2:

@@ -41,7 +41,8 @@ async def find_model(
         near = nearest_provider(provider) if slash else None
         hint = "" if near is None else f"; did you mean {near}/{rest}?"
         raise ConfigError(
-            f"{model!r} is no provider/model, as in openai/gpt-5-mini; for your own server give --base-url too{hint}"
+            f"{model!r} does not have the form provider/model, such as openai/gpt-5-mini; for your own server give "
+            f"--base-url too{hint}"
         )
     name = model or await _only_model(base_url[0], seconds)
     if base_url and not _is_provided(name):

@@ -54,13 +54,13 @@ def _about_panel(chosen: Settings, named: Sequence[str | Backend]) -> dict[str, 
     panel, quorum, presentations = chosen.panel, chosen.quorum, chosen.orders * chosen.samples
     mode, weights = panel.mode, panel.weights
     is_alone = judges == 1 or mode == "fallback"
-    number_of_judges = "there is only one" if judges == 1 else f"with panel={mode} one judge scores a group"
+    number_of_judges = "there is one" if judges == 1 else f"with panel={mode} one judge scores a group"
     several = "panels in which several judges score a group; leave it out, or name several judges"
     fits = weights is None or (len(weights) == judges and min(weights) >= 0 and 0 < sum(weights) < inf)
     return {
         f"panel={mode} needs several judges": mode != "all" and judges == 1,
-        f"quorum={quorum} needs as many judges, and {number_of_judges}": is_alone and quorum > 1,
-        f"quorum={quorum} needs as many judges, and there are {judges}": quorum > judges,
+        f"quorum={quorum} needs {quorum} judges or more, but {number_of_judges}": is_alone and quorum > 1,
+        f"quorum={quorum} needs {quorum} judges or more, but there are {judges}": quorum > judges,
         f"quorum={quorum}: in a cycle each presentation goes to one judge; set orders={quorum} or more": (
             mode == "cycle" and quorum > presentations
         ),
@@ -123,7 +123,7 @@ def require_abilities(settings: Settings, judges: JudgeInstances) -> None:
             raise ConfigError(f"expected=True needs log-probabilities, and the API of {judge.name} has none")
         if settings.tools.names and not judge.bare.has_tools:
             remedy = (
-                "name a model behind an OpenAI-compatible server or Anthropic's API (your own Backend sets has_tools)"
+                "name a model behind an OpenAI-compatible server or Anthropic's API, or set your Backend's has_tools"
             )
             raise ConfigError(f"tools= needs a judge that calls tools, and {judge.name} does not: {remedy}")
     if "python" in settings.tools.names:

@@ -96,8 +96,8 @@ class Hybrid:
             raise ConfigError("Hybrid combines parts from 0 to 1: leave the judge's reward range at (0, 1)")
         if reward.kind == "weighted":  # a product with a share of rules would mean nothing
             raise ConfigError(
-                "Hybrid combines parts from 0 to 1, and with reward='weighted' the judge's rewards are around 0: leave "
-                "reward= out"
+                "Hybrid combines parts from 0 to 1, but with reward='weighted' the judge's rewards may be negative: "
+                "leave reward= out"
             )
         self._combine = combine
         self._code, self._how = _NAMED_COMBINATIONS.get(combine, (code or "mean", combine))

@@ -356,7 +356,9 @@ async def answer_of(judge: Judge, request: JudgeRequest) -> Completion:
 def replaying_judge(settings: Settings, store: Store, *, parse: Parse | None = None) -> Judge:
     """Build a judge for judging again (a replay): as ``settings`` say, with answers from ``store`` only."""
     if settings.custom_parse and parse is None:
-        raise ConfigError("a parse= function read the replies of this run: replay it from Python, with that function")
+        raise ConfigError(
+            "this run read replies with a parse= function: replay the run from Python, and give that function"
+        )
     judge = Judge.__new__(Judge)
     judge._assemble(settings, recorded_judges(settings), store, parse, 1)  # noqa: SLF001 - another constructor
     return judge

@@ -214,7 +214,9 @@ def _name(value: object, where: str) -> str:
 
 def _text(value: object, where: str) -> str:
     if not isinstance(value, str):
-        raise ConfigError(f"{where} must be text, not {'missing' if value is None else type(value).__name__}")
+        raise ConfigError(
+            f"{where} " + ("is missing" if value is None else f"must be text, not {type(value).__name__}")
+        )
     return value
 
 

@@ -48,7 +48,9 @@ def _require_inner_shares(name: str, value: object) -> None:
 def _require_qualities(name: str, value: object) -> None:
     pair = list(value) if isinstance(value, list | tuple) else []
     if not (len(pair) == 2 and all(type(end) in {int, float} for end in pair) and 0 <= pair[0] <= pair[1] <= 1):
-        raise ConfigError(f"{name}={value!r:.60}: it must be two numbers from 0 to 1, for wrong and right, ascending")
+        raise ConfigError(
+            f"{name}={value!r:.60}: give two numbers from 0 to 1, for wrong and for right answers, in rising order"
+        )
 
 
 def _require_list(name: str, value: object) -> None:
