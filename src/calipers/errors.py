@@ -119,7 +119,7 @@ def without_exit(call: Any) -> Any:
     def calling(*args: Any) -> Any:
         try:
             return call(*args)
-        except SystemExit as error:
+        except (SystemExit, StopAsyncIteration) as error:  # the latter would end a loop over results
             raise CalipersError(f"a watcher or hook ended the run: {error}") from error
 
     return calling

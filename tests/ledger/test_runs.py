@@ -22,6 +22,7 @@ from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Recorder, Replayer, Run
+from calipers.ledger.database import RUNS, checksum
 from calipers.ledger.replayer import RecordedBackend, Replay
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Usage
@@ -31,10 +32,13 @@ from replaying import replayed, replayed_lines, scored
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
 
 
-def update(path: Path, statement: str, *values: object) -> None:
-    """Change what a ledger holds."""
+def update(path: Path, statement: str, *values: object, signed: bool = True) -> None:
+    """Change what a ledger holds; ``signed``: with the checksums of its runs."""
     with Ledger(path) as ledger:
         ledger.put(statement, values)
+    with Ledger(path) as ledger:
+        for number, *row in ledger.rows(f"SELECT {', '.join(RUNS.columns)} FROM runs") if signed else ():  # noqa: S608 - ours
+            ledger.put("UPDATE runs SET checksum = ? WHERE id = ?", (checksum(row), number))
 
 
 @pytest.fixture
@@ -168,11 +172,12 @@ async def test_a_run_that_is_not_as_it_was_written_teaches_nothing_and_the_warni
     path: Path, caplog: pytest.LogCaptureFixture, field: str
 ):
     before = await replayed_lines(path)
-    update(path, f"UPDATE runs SET settings = json_set(settings, '$.{field}', json(?))", "[[0, 9, 4096, 3.0]]")  # noqa: S608 - ours
+    statement = f"UPDATE runs SET settings = json_set(settings, '$.{field}', json(?))"  # noqa: S608 - ours
+    update(path, statement, "[[0, 9, 4096, 3.0]]", signed=False)
     assert await scored(path, SimulatedJudge(QUALITY), GROUPS) == before
     assert "run 1 teaches this run nothing" in caplog.text
     assert "l.db: a row is damaged" in caplog.text
-    with pytest.raises(LedgerError, match=r"l\.db: a run's settings in the ledger are damaged"):
+    with pytest.raises(LedgerError, match=r"l\.db: a row is damaged"):
         await replayed_lines(path, 1)
 
 

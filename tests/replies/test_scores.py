@@ -79,13 +79,14 @@ def test_doubt_has_its_reason():
         'Hier meine Noten:\n{"scores": ' + OWN + "}": "words around", "Not the scores:\nKB: 90\nBC: 10": "words around",
         '{"reasoning": {"KB": 3, "BC": 4}, "scores": ' + OWN + "}": "words around",
         "以下是评分：\n" + OWN: "words around",
-        '{"scores": ' + OWN[:-1] + ', "note": "swap them"}}': "words around",
+        '{"scores": ' + OWN[:-1] + ', "note": "swap them"}}': "not asked for",
         '{"analysis": "They differ.\\nKB: 30", "scores": ' + OWN + "}": "explanation contradicts",
         '{"thoughts": "I cannot rate it.", "scores": {"KB": 0, "BC": 61}}': "explanation contradicts",
+        '{"scores": ' + OWN + ', "invalid_ids": ["KB"]}': "not asked for",
         "Do not use these scores:\n" + OWN: "words around",
         'These scores are wrong:\n{"scores": ' + OWN + "}": "words around",
         "KB: 90\nBC: 10\nThe rest is fine.": "words around",
-        '{"scores": ' + OWN + ', "note": "void"}': "not asked for", "KB wrote:\n" + OWN: "words around",
+        '{"scores": ' + OWN + ', "note": "swap them"}': "not asked for", "KB wrote:\n" + OWN: "words around",
         OWN + "\n" + OTHER: "two verdicts", '{"draft": ' + OTHER + ', "scores": ' + OWN + "}": "two verdicts",
         '{"KB": 90, "BC": 10, "KB": 20}': "two verdicts", '{"KB": 90, "BC": 10, "ZZ": 5}': "not asked about",
         '{"scores": ' + OWN + ', "scores": ' + OTHER + "}": "two verdicts",
@@ -230,12 +231,9 @@ def test_the_end_of_a_cut_reply_is_not_trusted():
 
 def test_words_around_keep_the_values_for_the_next_reply():
     reasons = '{"reasoning": {"KB": 3, "BC": 4}, "scores": ' + OWN + "}"
-    beside = [reasons, OWN[:-1] + ', "note": "swap them"}', '{"summary": "甲弱，乙强。", "scores": [90, 10]}']
-    beside += ['{"analysis": "First, KB is weak.", "scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": 10}]}']
-    kept = [extract_scores(text, IDS, scale=(0, 100)).doubted for text in ("Sure! " + OWN, *beside)]
-    assert kept == [READ] * 5
+    assert [extract_scores(text, IDS, scale=(0, 100)).doubted for text in ("Sure! " + OWN, reasons)] == [READ, READ]
     headings = ("Scores (lower is better):", "Error scores:", "Scores out of 200:")
-    notes = ('"status": "void"', '"of": "20 points"', '"total": 200', '"valid": false')
+    notes = ('"note": "swap them"', '"best": "BC"', '"total": 200', '"valid": false')
     void = [f"{heading}\nKB: 90\nBC: 10\n" for heading in headings]
     void += [f'{{"scores": {OWN}, {note}}}' for note in notes]
     assert [text for text in (*void, OWN + OTHER) if extract_scores(text, IDS, scale=(0, 100)).doubted] == []

@@ -7,6 +7,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
+from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
@@ -15,7 +16,8 @@ from calipers.backends.negotiation import Negotiated
 from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
 from calipers.backends.transport.secrets import secrets_in
-from calipers.errors import BackendError, ConfigError
+from calipers.config.arguments import require_above_zero
+from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.types.encoding import objects_in, require_small_when_decoded, to_json
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class HttpBackend(Negotiated):
     ) -> None:
         super().__init__(model, refused=refused)
         parts = _checked_url(self.address(base_url), self.path)
+        require_above_zero(timeout=timeout)
         server, path = parts.netloc.rpartition("@")[2], parts.path.rstrip("/")
         self.host = parts.hostname or ""
         self.url = self.endpoint = urlunsplit((parts.scheme, server, path, "", ""))
@@ -107,7 +110,7 @@ class HttpBackend(Negotiated):
 
     async def send(self, body: Mapping[str, Any]) -> HttpReply:
         """Send a body to the judge's server, and return its reply, whatever the status. Raises BackendError."""
-        return await self._http().request("POST", self.path, body=to_json(body, lone="replace"))
+        return await self._http().request("POST", self.path, body=_encoded(body))
 
     async def error_for(self, refusal: Refusal) -> BackendError:
         """Return the error for a server's refusal; where the model was not found, it lists what the server offers."""
@@ -160,6 +163,15 @@ def _client(url: str, headers: Mapping[str, str], timeout: float) -> HttpClient:
     from calipers.backends.transport.http import HttpClient  # noqa: PLC0415 - aiohttp takes 0.1 s to import
 
     return HttpClient(url, headers=headers, timeout=timeout)
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    if odd := [name for name, value in body.items() if type(value) is float and not isfinite(value)]:
+        raise PermanentError("bad_request", f"The request cannot be written as JSON: {', '.join(odd)} is no number")
+    try:
+        return to_json(body, lone="replace")
+    except (TypeError, ValueError) as error:
+        raise PermanentError("bad_request", f"The request cannot be written as JSON: {error}") from error
 
 
 def _checked_url(base_url: str, path: str) -> SplitResult:

@@ -250,6 +250,8 @@ def _without_secrets(value: Any) -> Any:
             return name_without_password(value) if split_judge_name(value)[1] else url_without_password(value)
         case dict():
             return {_without_secrets(key): _without_secrets(item) for key, item in value.items()}
-        case list() | tuple():
-            return type(value)(map(_without_secrets, value))
+        case list():
+            return [_without_secrets(item) for item in value]
+        case tuple():
+            return tuple(_without_secrets(item) for item in value)
     return value

@@ -72,9 +72,7 @@ async def draft(
         problems.append(f"group {group.group_id!r} got no proposals: {why}")
         return []
 
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(propose(group)) for group in usable]
-    proposals = [proposal for task in running for proposal in task.result()]
+    proposals = [proposal for some in await asyncio.gather(*map(propose, usable)) for proposal in some]
     merged = merge_proposals(proposals, criteria)
     if not merged:
         why = "; ".join(f"{reason} ({count} of {len(usable)} groups)" for reason, count in Counter(reasons).items())

@@ -35,7 +35,7 @@ _LEAST_MAXIMUM: Final = 5
 _END = re.compile(r"[!?;。！।؟۔….\n\\](?:(?<=[!?;。！।؟۔…])[!?;。！।؟۔…]*|(?<=\.)(?!\w)|(?<=\n)|(?<=\\)n)")
 # A number within a word is none. Python's \w does not include the vowel signs of Indian scripts.
 _WORD = re.compile(
-    r"(?<![a-z\d])\d+(?:\.\d+)?|a\+|(?:[^\W\d_]|[\u0900-\u0963\u0971-\u09e5\u09f0-\u0a65\u0a70-\u0dff])+"
+    r"(?<![a-z\d])(?<!\d\.)\d+(?:\.\d+)?|a\+|(?:[^\W\d_]|[\u0900-\u0963\u0971-\u09e5\u09f0-\u0a65\u0a70-\u0dff])+"
 )
 _CODE = re.compile(r"[(){}\[\]=;|&]")
 _CALLED = re.compile(r"(?:\s*#\d)?\s*[\])}>*_\"']{0,3}\s*[,:!\])>—–-]")

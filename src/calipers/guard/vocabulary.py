@@ -130,5 +130,9 @@ def unspaced_words() -> Mapping[Language, tuple[re.Pattern[str], Mapping[str, Co
             }
             longest = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
             letters = frozenset(char for word in words for char in word if not char.isascii())
-            by_language[language] = re.compile(f"(?=({longest}))|(?<![a-z\\d])\\d+(?:\\.\\d+)?"), words, letters
+            by_language[language] = (
+                re.compile(f"(?=({longest}))|(?<![a-z\\d])(?<!\\d\\.)\\d+(?:\\.\\d+)?"),
+                words,
+                letters,
+            )
     return by_language

@@ -101,7 +101,6 @@ class Auditor:
 
         Never waits, and raises only what ``on_alarm`` or ``on_disagreement`` raised.
         """
-        self._raise()
         if self._review is not None:
             self._review.seen(group, result)
         if not self._closed and self._is_drawn(group, result):
@@ -111,6 +110,7 @@ class Auditor:
                 self._note(dropped=1)
             else:
                 self._start()
+        self._raise()
         return result if self._alarm is None else replace(result, warnings=(*result.warnings, self._alarm))
 
     def close(self, timeout: float | None = 60.0) -> None:
@@ -122,9 +122,9 @@ class Auditor:
             return
         try:
             self._waiting.put(None, timeout=timeout)
+            thread.join(timeout)
         except queue.Full:
-            return  # the work hangs; its thread is a daemon and ends with the process
-        thread.join(timeout)
+            pass  # the work hangs; its thread is a daemon and ends with the process
         self._raise()
 
     def __enter__(self) -> Self:
@@ -192,10 +192,13 @@ class Auditor:
             if handler is not None:
                 handler(value)
         except Exception as error:  # noqa: BLE001 - raised where somebody waits, unlike in this thread
-            self._raised = error
+            self._note(failed=1, last_error=str(error))
+            with self._lock:
+                self._raised = self._raised or error
 
     def _raise(self) -> None:
-        raised, self._raised = self._raised, None
+        with self._lock:
+            raised, self._raised = self._raised, None
         if raised is not None:
             raise raised
 

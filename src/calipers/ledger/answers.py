@@ -109,20 +109,24 @@ class RecordedRun:
     learned: Sequence[Mapping[str, Any]]
 
 
-def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
+def find_run(ledger: ReadableLedger, run: int | None = None, *, replayed: bool = False) -> RecordedRun:
     """Return a recorded run of the ledger, by default the latest.
 
-    Raises LedgerError, with a list of the recorded runs, if the run does not exist.
+    Raises LedgerError, with a list of the recorded runs, if the run does not exist; and if it is to be ``replayed`` and
+    is not as it was written.
     """
-    query = "SELECT id, version, settings, learned FROM runs WHERE id = coalesce(?, (SELECT max(id) FROM runs))"
-    rows = ledger.rows(query, (run,))
+    rows = ledger.rows(f"{_RUNS} WHERE id = coalesce(?, (SELECT max(id) FROM runs))", (run,))  # noqa: S608 - our columns
     if not rows:
         runs = ", ".join(str(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")) or "none"
         problem = "no run is recorded in it" if run is None else f"it has no run {run}; recorded runs: {runs}"
         raise LedgerError(f"{ledger.name}: {problem}.")
-    number, version, settings, learned = rows[0]
+    number, *row, written = rows[0]
+    version, settings, learned, _ = row
     objects = ledger.decoded(learned, lambda recorded: [require_object(value) for value in recorded])
-    return RecordedRun(number, version, ledger.decoded(settings, recorded_settings), objects)
+    found = RecordedRun(number, version, ledger.decoded(settings, recorded_settings), objects)
+    if replayed and checksum(row) != written:
+        raise ledger.damaged()
+    return found
 
 
 def require_object(recorded: Any) -> dict[str, Any]:
@@ -192,12 +196,12 @@ def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "judges": judges, "experience": None, "windows": [], "deadline": None}
 
 
-_RUNS: Final = f"SELECT {', '.join(RUNS.columns)}, checksum FROM runs ORDER BY id DESC"  # noqa: S608 - our columns
+_RUNS: Final = f"SELECT {', '.join(RUNS.columns)}, checksum FROM runs"  # noqa: S608 - our columns
 
 
 def _runs(ledger: ReadableLedger, level: int = logging.DEBUG) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the runs of the ledger, the latest first. One that is not as it was written is logged, and left out."""
-    for number, *row, written in ledger.rows(_RUNS):
+    for number, *row, written in ledger.rows(f"{_RUNS} ORDER BY id DESC"):
         try:
             if checksum(row) != written:
                 raise ledger.damaged()

@@ -235,6 +235,8 @@ def _sound_rows(ledger: ReadableLedger, table: Table, keys: Sequence[Row]) -> se
         f"WHERE ({names}) >= ({values}) AND ({names}) <= ({values})"
     )
     try:
+        if any(None in key for key in keys):  # it is in no range
+            raise ledger.damaged()
         rows = ledger.rows(query, (*keys[0], *keys[-1]))
     except LedgerError:
         half = len(keys) // 2

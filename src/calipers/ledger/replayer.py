@@ -25,7 +25,7 @@ class Replayer(Store):
 
     def __init__(self, ledger: ReadableLedger, run: int | None = None) -> None:
         self._ledger = ledger
-        self.recorded = find_run(ledger, run)
+        self.recorded = find_run(ledger, run, replayed=True)
         self._numbers: deque[int] = deque()
 
     def settings(self) -> Settings:

@@ -25,7 +25,19 @@ _MOST_DOCUMENTS: Final = 200
 
 
 EXPLAINING: Final = frozenset(
-    {"explanation", "reason", "reasoning", "rationale", "justification", "comment", "feedback", "why"}
+    {
+        "explanation",
+        "reason",
+        "reasoning",
+        "rationale",
+        "justification",
+        "comment",
+        "feedback",
+        "why",
+        "analysis",
+        "thoughts",
+        "summary",
+    }
 )
 """Keys of the judge's own words about a verdict."""
 

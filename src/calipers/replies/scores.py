@@ -296,8 +296,6 @@ _NO_SCORES: Final = frozenset({"index", "idx", "rank", "position", "place", "con
 _EXPLAINED: Final = EXPLAINING | {"explanations"}
 _BESIDE: Final = _EXPLAINED | {"scores", "score", "error", "errors", "refusal", *_TOPS}
 """Keys that say nothing about the scores beside them."""
-_SENTENCE: Final = re.compile(r"[^\W\d_][,;:.]?\s+[^\W\d_]|[，。]")
-"""Two words, and neither ``void`` nor ``20 points``."""
 _NAMING: Final = re.compile(rf"{NOUN}|(?:\w+_|{NOUN})?(?:id|name|key|label)")
 _ID: Final = re.compile(rf"(?:\w+_|{NOUN})?id|attempt")
 _ROW: Final = re.compile(
@@ -436,8 +434,22 @@ class _Reader:
             self._list(scores, reading, whole=whole, beside=fields, top=top)
         else:
             self._keyed(list(pairs_of(scores)), reading, top)
-        if scores is not node:
-            self._beside({key: value for key, value in fields.items() if value not in (None, "")}, reading)
+        reading.surplus |= not all(
+            key in _BESIDE
+            or self.names.match(key) is not None
+            or value in (None, "")
+            or (
+                key.endswith(("id", "ids", "names"))
+                and is_list(value)
+                and {*map(self.names.match, value)} == {*self.names.ids}
+            )
+            for key, value in fields.items()
+        )
+        if reading.surplus and reading.values:  # they may state another scale, or that the scores are void
+            reading.doubts.append(OTHER_KEYS)
+        reading.remark = "\n".join(
+            words for key, words in fields.items() if key in _EXPLAINED and isinstance(words, str)
+        )
         for key, words in pairs_of(fields.get("explanations")):
             id_ = self.names.match(key)
             if id_ is not None and isinstance(words, str):
@@ -463,6 +475,7 @@ class _Reader:
         for key, value in pairs[:_MAX_ROWS]:
             id_ = self.names.match(key)
             if id_ is None:
+                found.surplus |= plain_key(key) not in _BESIDE
                 strangers += plain_key(key) not in _TOPS and _may_be_score(value, self.scale)
             elif isinstance(value, dict) or pairs_of(value):
                 self._row(value, found, id_, top)
@@ -470,23 +483,6 @@ class _Reader:
                 found.add(id_, read_value(value, self.scale, top))
         if strangers and found.values:
             found.doubts.append("a score for a candidate that was not asked about")
-        self._beside(fields, found)
-
-    def _beside(self, fields: Mapping[str, Any], found: _Found) -> None:
-        """Check what else an object has beside its scores, which are read already.
-
-        A sentence under an unknown key is words around the verdict. Any other value is a doubt: it may state another
-        scale, or that the scores are void.
-        """
-        for key, value in fields.items():
-            is_words = isinstance(value, str) and (key in _EXPLAINED or _SENTENCE.search(value) is not None)
-            is_list_of_ids = key.endswith(("id", "ids", "names")) and is_list(value)
-            if self.names.match(key) is not None:
-                continue
-            found.remark += f"{value}\n" if is_words else ""
-            if key not in _BESIDE and not is_list_of_ids:
-                found.surplus = True
-                found.doubts += [OTHER_KEYS] if found.values and not is_words else []
 
     def _list(
         self,

@@ -163,6 +163,14 @@ async def test_a_missing_model_is_told_with_what_there_is_and_asked_for_once(fau
     assert [asked.method for asked in faulty.asked] == ["POST", "GET", "POST"]
 
 
+async def test_a_parameter_json_cannot_spell_is_a_bad_request(faulty: FaultyServer) -> None:
+    for value in (float("nan"), object()):
+        with pytest.raises(PermanentError) as caught:
+            await _judge(faulty).complete(question(params={"odd": value}))
+        assert caught.value.kind == "bad_request"
+    assert faulty.asked == []
+
+
 # --- check -------------------------------------------------------------------------------------------------------
 
 

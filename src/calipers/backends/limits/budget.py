@@ -75,6 +75,8 @@ class Price:
         """Return the Price of a provider's tokens from ``(input, output)`` or ``(input, output, cached)``. Raises
         ConfigError otherwise.
         """
+        if isinstance(given, Price):
+            return given
         numbers = [finite_number(part) for part in given] if isinstance(given, Sequence) else []
         parts = [number for number in numbers if number is not None and number >= 0]
         if len(parts) == len(numbers) in {2, 3}:

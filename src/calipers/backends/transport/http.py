@@ -188,9 +188,10 @@ def _proxy_for(url: yarl.URL) -> str | None:
     proxy = proxies.get(name)
     if not proxy:
         return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
     try:
         parts = urlsplit(proxy)
-        usable = "://" in proxy and bool(parts.hostname) and parts.port != 0
+        usable = bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable:  # it may hold a password, so it is not shown
