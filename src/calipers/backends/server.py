@@ -16,7 +16,6 @@ from calipers.backends.negotiation import Negotiated
 from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
 from calipers.backends.transport.secrets import secrets_in
-from calipers.config.arguments import require_above_zero
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.types.encoding import objects_in, require_small_when_decoded, to_json
 
@@ -49,7 +48,8 @@ class HttpBackend(Negotiated):
     ) -> None:
         super().__init__(model, refused=refused)
         parts = _checked_url(self.address(base_url), self.path)
-        require_above_zero(timeout=timeout)
+        if not timeout > 0:
+            raise ConfigError(f"timeout must be more than 0 seconds, not {timeout!r}.")
         server, path = parts.netloc.rpartition("@")[2], parts.path.rstrip("/")
         self.host = parts.hostname or ""
         self.url = self.endpoint = urlunsplit((parts.scheme, server, path, "", ""))

@@ -164,6 +164,8 @@ async def test_a_missing_model_is_told_with_what_there_is_and_asked_for_once(fau
 
 
 async def test_a_parameter_json_cannot_spell_is_a_bad_request(faulty: FaultyServer) -> None:
+    with pytest.raises(ConfigError, match="timeout"):
+        OpenAICompatible("m", base_url="http://h/v1", timeout=0)
     for value in (float("nan"), object()):
         with pytest.raises(PermanentError) as caught:
             await _judge(faulty).complete(question(params={"odd": value}))
